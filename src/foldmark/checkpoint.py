@@ -1,0 +1,112 @@
+"""The values a checkpoint is made of: facts, units, sections, excerpts, names, and the checkpoint itself.
+
+Knows nothing of how they are chosen. A checkpoint is frozen at commit: its `text` is what goes out, byte for
+byte, until the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FactKind = Literal[
+    "goal", "task", "user", "constraint", "correction", "todo", "file", "command", "verification", "error",
+    "rejected", "approval", "question", "decision", "identifier", "skill", "pin",
+]  # fmt: skip
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing our code knows. The newest per (kind, key) up to a seq is the state there.
+
+    `seq` is the event that established it, `refs` further events it rests on. `status` is the kind's own word:
+    todo pending/active/done/cancelled, file read/changed/created/deleted, command ok/failed, verification
+    passed/failed, error open/fixed, task active/done/cancelled/superseded; "gone" withdraws a fact. `value` is
+    redacted text, `meta` small details (exit, path, first error …).
+    """
+
+    seq: int
+    kind: FactKind
+    key: str
+    value: str
+    status: str = ""
+    scope: str = ""
+    refs: tuple[int, ...] = ()
+    meta: dict[str, str] = {}
+    version: int = 1
+
+
+class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line, sentence or small object of an event, about 160 characters, redacted; the higher `score` the better.
+
+    `line` is the 1-based line in the event's whole text (the artifact's when there is one), `order` its place."""
+
+    seq: int
+    order: int
+    text: str
+    score: float
+    tokens: int
+    line: int = 0
+
+
+class Name(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A working name: a path, symbol, id, hash, URL or number that the session uses. `where` is its last event."""
+
+    name: str
+    uses: int
+    where: int
+    score: float = 0.0
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a section, with the seqs that prove it."""
+
+    text: str
+    refs: tuple[int, ...] = ()
+
+
+class Section(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A titled part of the checkpoint: state, user messages, narrative."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The chosen units of one covered event, in order, under its ref. `head` names the event: role, call, outcome."""
+
+    seq: int
+    head: str
+    units: tuple[str, ...]
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Up to which seq cleanup decisions hold, made under which options, why and when. Moves only in an epoch."""
+
+    seq: int = 0
+    options: str = ""
+    reason: str = ""
+    time: float = 0.0
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Frozen state + narrative + excerpts + names, with its boundary (a seq; covers everything up to it).
+
+    `kept` are seqs at or before the boundary that are shown all the same. `compacted_size` is C' of the rent
+    rule: the size aimed at, static prefix included.
+    """
+
+    version: int
+    boundary: int
+    text: str
+    tokens: int
+    mark: Mark = Mark()
+    kept: tuple[int, ...] = ()
+    sections: tuple[Section, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    names: tuple[Name, ...] = ()
+    compacted_size: int = 0
+    target: int = 0
+    time: float = 0.0
+    author: str = "code"
+    warnings: tuple[str, ...] = ()

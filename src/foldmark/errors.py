@@ -1,0 +1,122 @@
+"""The errors, one tree. Every message says what happened, to which id, and the next move.
+
+    FoldmarkError
+    ├─ PolicyError (ValueError)      an option makes no sense
+    ├─ StoreError
+    │   ├─ NotFound (LookupError)    session, event or artifact is not there
+    │   ├─ IdConflict                same event id, other content
+    │   ├─ HeadMoved                 another writer appended first; record again
+    │   ├─ StaleBoundary             another compaction won; safe to ignore
+    │   ├─ HasForks                  deleting would break other sessions
+    │   └─ SchemaTooNew              written by a later version
+    ├─ BudgetExceeded                even the floor does not fit
+    ├─ SummaryError                  the session is unchanged
+    │   ├─ SummaryRejected
+    │   └─ SummarizerFailed
+    └─ WireError                     a message we cannot read or must not send
+
+Not due, nothing to clean and no hits are values, never exceptions.
+"""
+
+from __future__ import annotations
+
+
+class FoldmarkError(Exception):
+    """Base of every error that foldmark raises on purpose."""
+
+
+class PolicyError(FoldmarkError, ValueError):
+    """An option makes no sense. The message names the option and the allowed values."""
+
+
+class StoreError(FoldmarkError):
+    """The store cannot do what was asked."""
+
+
+class NotFound(StoreError, LookupError):
+    """A session, event, compaction or artifact is not there. `ref` is the address that was asked for."""
+
+    def __init__(self, ref: str, message: str = "") -> None:
+        super().__init__(message or f"Nothing is stored under {ref}. `foldmark search` finds refs that exist.")
+        self.ref = ref
+
+
+class IdConflict(StoreError):
+    """The same event id arrived with other content. Both contents are carried (JSON text)."""
+
+    def __init__(self, event_id: str, stored: str, offered: str) -> None:
+        super().__init__(
+            f"Event {event_id!r} is already recorded with other content. "
+            "Events are immutable: give the new one an id of its own, or fork the session."
+        )
+        self.event_id, self.stored, self.offered = event_id, stored, offered
+
+
+class HeadMoved(StoreError):
+    """Another writer appended to the session between reading and appending. Nothing was written: try again."""
+
+    def __init__(self, session: str, expected: int, found: int) -> None:
+        super().__init__(f"Session {session!r} moved from seq {expected} to {found}; record again.")
+        self.session, self.expected, self.found = session, expected, found
+
+
+class StaleBoundary(StoreError):
+    """Another compaction of the same scope won. Nothing was written; safe to ignore."""
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(
+            f"The checkpoint is at version {found}, not {expected}: another compaction won. Safe to ignore."
+        )
+        self.expected, self.found = expected, found
+
+
+class HasForks(StoreError):
+    """Deleting this session would break sessions that inherit from it. `forks` names them."""
+
+    def __init__(self, session: str, forks: tuple[str, ...]) -> None:
+        super().__init__(
+            f"Session {session!r} has {len(forks)} dependent session(s): {', '.join(forks)}. "
+            "Delete them first, or pass descendants=True."
+        )
+        self.session, self.forks = session, forks
+
+
+class SchemaTooNew(StoreError):
+    """The database was written by a later version of foldmark."""
+
+
+class BudgetExceeded(FoldmarkError):
+    """Even the smallest valid request does not fit. `lines` is the arithmetic: (part, tokens) pairs."""
+
+    def __init__(self, message: str, lines: tuple[tuple[str, int], ...] = ()) -> None:
+        table = "".join(f"\n  {tokens:>9,}  {part}" for part, tokens in lines)
+        super().__init__(message + table)
+        self.lines = lines
+
+
+class SummaryError(FoldmarkError):
+    """A model was asked for a summary and none could be used. The session is unchanged."""
+
+
+class SummaryRejected(SummaryError):
+    """The summary failed validation. `reasons` says why."""
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        super().__init__("The summary was rejected: " + "; ".join(reasons))
+        self.reasons = reasons
+
+
+class SummarizerFailed(SummaryError):
+    """The model call failed. `retryable` says whether trying again can help; the cause is chained."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class WireError(FoldmarkError):
+    """A message that we cannot read or must not send. `path` is the place inside it, e.g. `messages[3].content`."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path

@@ -1,0 +1,29 @@
+"""What tokens cost, as ratios of the plain input price. Knows nothing of sessions.
+
+No constant of the library holds a vendor's price: a `Price` is given in the policy. (A dated table of models
+comes with the model-made summaries.)
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Prices of one model, each a multiple of its plain input price (so `read=0.1` is a tenth of it).
+
+    `cache_seconds` is how long an unused prefix lives, `minimum_prefix` the smallest prefix that is cached.
+    """
+
+    read: float
+    """A token read from the cache."""
+    write: float = 1.0
+    """A token that is not in the cache (written to it where the provider charges for that)."""
+    output: float = 5.0
+    """A token of the answer."""
+    cache_seconds: float = 300.0
+    minimum_prefix: int = 1_024
+    dollars_per_million: float | None = None
+    """The plain input price, only to show amounts of money."""
+    as_of: str = ""
+    """When and where the numbers were read."""

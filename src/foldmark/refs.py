@@ -1,0 +1,82 @@
+"""Addresses: `event:812`, `event:812@session`, `artifact:812.2#L10-40`, `artifact:sha256:<hex>`, `compaction:3`.
+
+Knows only their spelling. Refs are rendered when a request is assembled, never stored inside previews.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from foldmark.errors import NotFound
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A parsed address. `name` is a seq, a client's event id, a compaction number or `sha256:<hex>`; `number`
+    counts artifacts of one event; `lines` (1-based, inclusive) or `bytes` (0-based, end exclusive) is the range."""
+
+    kind: Literal["event", "artifact", "compaction"]
+    name: str
+    session: str = ""
+    number: int = 1
+    lines: tuple[int, int] | None = None
+    bytes: tuple[int, int] | None = None
+
+    @property
+    def is_event(self) -> bool:
+        return self.kind == "event"
+
+    @property
+    def seq(self) -> int | None:
+        """The per-session number, or None when the name is a client's id or a hash."""
+        return int(self.name) if self.name.isdigit() else None
+
+    def __str__(self) -> str:
+        number = f".{self.number}" if self.number > 1 else ""
+        session = f"@{self.session}" if self.session else ""
+        part = ""
+        if self.lines:
+            part = f"#L{self.lines[0]}-{self.lines[1]}"
+        elif self.bytes:
+            part = f"#B{self.bytes[0]}-{self.bytes[1]}"
+        return f"{self.kind}:{self.name}{number}{session}{part}"
+
+
+_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")
+_HEAD = re.compile(r"^(event|artifact|compaction):(?://)?(.+)$", re.DOTALL)
+_NUMBERED = re.compile(r"^(\d+)\.(\d+)$")
+
+
+def parse(text: str) -> Ref:
+    """Read an address. A bare number means an event. Raises NotFound when the text is no address at all."""
+    text = text.strip()
+    if text.isdigit():
+        return Ref("event", text)
+    head = _HEAD.match(text)
+    if not head:
+        raise NotFound(text, f"{text!r} is no ref. Refs look like event:12, artifact:12#L10-40 or compaction:3.")
+    kind, rest = head[1], head[2]
+    lines = bytes_ = None
+    if span := _RANGE.search(rest):
+        rest = rest[: span.start()]
+        pair = (int(span[2]), int(span[3] or span[2]))
+        lines, bytes_ = (pair, None) if span[1] == "L" else (None, pair)
+    name, _, session = rest.partition("@")
+    number = 1
+    if numbered := _NUMBERED.match(name):
+        name, number = numbered[1], int(numbered[2])
+    return Ref(kind, name, session, number, lines, bytes_)  # type: ignore[arg-type]
+
+
+def event_ref(seq: int, session: str = "") -> str:
+    return str(Ref("event", str(seq), session))
+
+
+def artifact_ref(seq: int, number: int = 1, session: str = "") -> str:
+    return str(Ref("artifact", str(seq), session, number))
+
+
+def compaction_ref(version: int, session: str = "") -> str:
+    return str(Ref("compaction", str(version), session))

@@ -1,0 +1,269 @@
+"""What a store keeps and promises: the protocol and its values. Knows nothing of how (memory, SQLite) or of flows.
+
+Rules that every store obeys (the contract suite carries them from one to the next):
+
+- `append` is one transaction: events, facts, units, pieces, full text and work rows, or nothing.
+- seq rises strictly; a fork inherits by reference; queries take the lineage.
+- same id and same content is a no-op, same id and other content is IdConflict.
+- tenant and user come from the key, never from a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
+from foldmark.events import Event, ToolCall, Usage
+from foldmark.reports import Attempt
+from foldmark.salience import Tally
+
+Sees = Literal["exact", "lineage", "subtree", "all"]
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose session, which scope of it. `tenant` and `user` isolate; `scope` + `sees` filter inside the session."""
+
+    session: str
+    tenant: str = "local"
+    user: str = "local"
+    scope: str = ""
+    sees: Sees = "all"
+
+    def shows(self, event: Event) -> bool:
+        """Whether a request of this scope sees the event. Segments of keys are separated by `/`."""
+        return sees(self.scope, event.key, self.sees)
+
+
+def sees(scope: str, key: str, how: Sees) -> bool:
+    """exact = same key; lineage = equal, ancestor or descendant; subtree = equal or descendant; all."""
+    if how == "all" or scope == key:
+        return True
+    if how == "exact":
+        return False
+    mine, theirs = [s for s in scope.split("/") if s], [s for s in key.split("/") if s]
+    below = theirs[: len(mine)] == mine
+    above = mine[: len(theirs)] == theirs
+    return below or (how == "lineage" and above)
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request is built for. `static_tokens` and `static_hash` describe system text and tool schemas."""
+
+    window: int
+    max_output: int | None = None
+    static_tokens: int = 0
+    static_hash: str = ""
+    wire: str = "openai-chat"
+    warnings: tuple[str, ...] = ()
+
+
+class OpenCall(msgspec.Struct, frozen=True):
+    """A call and where it was made; `answered` is the seq of its result, 0 while there is none."""
+
+    seq: int
+    call: ToolCall
+    answered: int = 0
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
+    `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
+    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it."""
+
+    key: Key
+    head: int
+    new: tuple[Event, ...]
+    known: tuple[Event, ...]
+    calls: dict[str, OpenCall]
+    state: dict[tuple[str, str], Fact]
+    tally: Tally
+    window: int = 0
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A full body on its way to the artifact store: `data` is UTF-8 (`surrogatepass`) of `text`."""
+
+    seq: int
+    number: int
+    sha256: str
+    kind: str
+    text: str
+
+
+class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts (1-based);
+    `number` > 0 says that the lines are those of artifact `seq.number`."""
+
+    seq: int
+    order: int
+    text: str
+    line: int = 1
+    end_line: int = 1
+    number: int = 0
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A piece that matched, with the event it belongs to."""
+
+    piece: Piece
+    event: Event
+
+
+class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a scope remembers between requests. `larger_count` and `larger_sum` are the rent rule's two numbers:
+    requests larger than the compacted size since the last compaction. `last_size` is as built, in our tokens;
+    `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
+
+    frame: Frame | None = None
+    mark: Mark = Mark()
+    larger_count: int = 0
+    larger_sum: int = 0
+    last_size: int = 0
+    last_time: float = 0.0
+    last_usage: Usage | None = None
+    last_hash: str = ""
+    held: int = 0
+    factor: float = 1.0
+    samples: int = 0
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request is built from: the newest checkpoint of the scope, the kept events before its boundary,
+    and every event after it that the scope sees, in order. `all_events` counts the scope's whole log."""
+
+    key: Key
+    checkpoint: Checkpoint | None
+    kept: tuple[Event, ...]
+    events: tuple[Event, ...]
+    state: ScopeState
+    pins: frozenset[int] = frozenset()
+    attempts: tuple[Attempt, ...] = ()
+    all_events: int = 0
+    head: int = 0
+
+    @property
+    def mark(self) -> Mark:
+        return self.state.mark
+
+
+class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session's row. `kind` is root, fork (inherits up to `parent_seq`) or child (a context of its own)."""
+
+    session: str
+    kind: Literal["root", "fork", "child"] = "root"
+    parent: str = ""
+    parent_seq: int = 0
+    parent_call: str = ""
+    created: float = 0.0
+    updated: float = 0.0
+    head: int = 0
+    title: str = ""
+    meta: dict[str, str] = {}
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A scope that is dirty up to event `wanted`; `token` fences the worker that holds the lease."""
+
+    key: Key
+    wanted: int
+    done: int
+    token: int = 0
+    lease_until: float = 0.0
+
+
+class Match(msgspec.Struct, frozen=True):
+    """The longest chained match: the first `count` of the offered fingerprints are in `session`, the last at `seq`."""
+
+    session: str
+    seq: int
+    count: int
+
+
+class Store(Protocol):
+    """Everything foldmark needs from a place. Every method is safe from several threads."""
+
+    def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
+        """Create the session if needed (as `info` says) and return its row."""
+
+    def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
+        """All sessions of a user, newest update first."""
+
+    def context(self, key: Key, events: Sequence[Event]) -> Context:
+        """Number and fingerprint new events, recognise known ones. Raises IdConflict."""
+
+    def append(
+        self,
+        key: Key,
+        events: Sequence[Event],
+        *,
+        head: int,
+        units: Sequence[Unit] = (),
+        facts: Sequence[Fact] = (),
+        pieces: Sequence[Piece] = (),
+        now: float,
+    ) -> None:
+        """Write all in one transaction and raise work rows. Raises HeadMoved when the head is not `head` any more."""
+
+    def view(self, key: Key) -> View:
+        """The scope as the next request sees it."""
+
+    def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
+        """Events of the lineage that the scope sees, `first` to `last` inclusive, in order, control events too."""
+
+    def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
+        """Store the scope's state after a request was built. A no-op when the mark moved meanwhile."""
+
+    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+        """(newest fact per (kind, key), all facts in order, best `limit` units) of the scope's log up to a seq."""
+
+    def tally(self, key: Key) -> Tally:
+        """Word and name counts of the lineage up to the head."""
+
+    def commit(
+        self, key: Key, checkpoint: Checkpoint, *, expected: int, attempt: Attempt | None = None, token: int | None = None
+    ) -> None:
+        """Write checkpoint, boundary and mark together. `expected` is the newest version seen (0 for none).
+        Raises StaleBoundary."""
+
+    def checkpoints(self, key: Key) -> list[Checkpoint]:
+        """All versions of the scope, oldest first, inherited ones included."""
+
+    def note(self, key: Key, attempt: Attempt) -> None:
+        """Write the note of an attempt."""
+
+    def facts(self, key: Key, facts: Sequence[Fact]) -> None:
+        """Append facts that no event brings (pins, a person's edits)."""
+
+    def wrote(self, key: Key, hashes: Iterable[str]) -> None:
+        """Remember fingerprints of messages that we wrote into a request."""
+
+    def written(self, key: Key, hashes: Sequence[str]) -> set[str]:
+        """Which of these fingerprints are of messages that we wrote."""
+
+    def match(self, key: Key, chains: Sequence[str]) -> Match | None:
+        """Longest chained match in the session and its forks; the session itself wins a tie."""
+
+    def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
+        """Longest head of the list (at least two, or one holding a call) that ends the log of session or fork."""
+
+    def find(self, key: Key, terms: Sequence[str], *, limit: int, where: str = "session") -> list[Found]:
+        """Pieces that hold any of the analysed terms; `where` is session (lineage), children or user."""
+
+    def event(self, key: Key, name: str) -> Event:
+        """By seq of the lineage or by client id. Raises NotFound."""
+
+    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
+        """Erase a session with all that hangs on it; returns the artifact hashes no other session of the tenant
+        shares. Raises HasForks, NotFound."""
+
+    def hashes(self, tenant: str) -> set[str]:
+        """Artifact hashes that events of the tenant still refer to."""
+
+    def claim(self, now: float, lease_seconds: float) -> Work | None:
+        """Take the oldest dirty scope whose lease is free."""
+
+    def close(self) -> None:
+        """Release connections."""
