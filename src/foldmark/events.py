@@ -190,6 +190,30 @@ def control(kind: str, raw: dict[str, Any], *, provider: str = "", **fields: Any
     )
 
 
+class Body(msgspec.Struct, frozen=True):
+    """A full text on its way to the artifact store, as `artifact:<seq>.<number>`; stored as UTF-8 (surrogatepass)."""
+
+    seq: int
+    number: int
+    sha256: str
+    kind: str
+    text: str
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A new event as the note-taking steps read it: whole and redacted.
+
+    `text` is its whole words (a result's or paste's full body, not the preview), `calls` its calls and `call` the
+    call it answers, both with redacted arguments; `call_seq` is where that call was made.
+    """
+
+    event: Event
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call: ToolCall | None = None
+    call_seq: int = 0
+
+
 _encoder = msgspec.json.Encoder(order="sorted")
 _decoder = msgspec.json.Decoder(Event)
 

@@ -71,7 +71,8 @@ class OpenCall(msgspec.Struct, frozen=True):
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
     `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
-    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it."""
+    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it. `secret` keys the labels of
+    redacted secrets (32 random bytes of the store)."""
 
     key: Key
     head: int
@@ -80,17 +81,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     calls: dict[str, OpenCall]
     state: dict[tuple[str, str], Fact]
     tally: Tally
+    secret: bytes = b""
     window: int = 0
-
-
-class Body(msgspec.Struct, frozen=True):
-    """A full body on its way to the artifact store: `data` is UTF-8 (`surrogatepass`) of `text`."""
-
-    seq: int
-    number: int
-    sha256: str
-    kind: str
-    text: str
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
