@@ -11,12 +11,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "foldmark"
 FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
-    "tokens words refs exact rounds redact profiles checkpoint names units salience reports wire kinds".split(),
-    "prices policy budget artifacts store log".split(),
-    "admission facts cleanup assembly triggers compose validation retrieval memory sqlite".split(),
+    "tokens words refs exact rounds redact shell profiles checkpoint readings names units salience reports wire kinds".split(),
+    "prices policy artifacts store log budget drafts".split(),
+    "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
     ["flows"],
     ["session", "control"],
-    "testing importers".split(),
+    "testing importers importing".split(),
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 6, 7}
@@ -80,7 +80,7 @@ def test_the_check_itself_sees_an_import_that_points_up() -> None:
 
 
 def test_no_import_hides_inside_a_function() -> None:
-    allowed = {"cli.py", "tokens.py", "events.py", "importers"}  # lazy, with the reason beside it
+    allowed = {"tokens.py", "events.py", "importers"}  # lazy, with the reason beside it
     hidden = []
     for paths in modules().values():
         for path in paths:

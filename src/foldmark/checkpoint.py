@@ -13,6 +13,7 @@ import msgspec
 FactKind = Literal[
     "goal", "task", "user", "constraint", "correction", "todo", "file", "command", "verification", "error",
     "rejected", "approval", "question", "decision", "identifier", "skill", "pin",
+    "statement",
 ]  # fmt: skip
 
 
@@ -93,7 +94,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Frozen state + narrative + excerpts + names, with its boundary (a seq; covers everything up to it).
 
     `kept` are seqs at or before the boundary that are shown all the same. `compacted_size` is C' of the rent
-    rule: the size aimed at, static prefix included.
+    rule: the size aimed at, static prefix included; `head` the newest seq when it was made.
     """
 
     version: int
@@ -106,6 +107,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     excerpts: tuple[Excerpt, ...] = ()
     names: tuple[Name, ...] = ()
     compacted_size: int = 0
+    head: int = 0
     target: int = 0
     time: float = 0.0
     author: str = "code"

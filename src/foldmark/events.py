@@ -56,6 +56,7 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the full body of a shortened part is: `sha256` of its UTF-8 bytes, `size` in bytes, `lines`, `kind`.
 
     `number` counts the artifacts of one event (1, 2, …): `artifact:812` is the first, `artifact:812.2` the second.
+    `tokens` is what the whole body would cost, 0 when it was not counted.
     """
 
     sha256: str
@@ -63,6 +64,7 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     lines: int
     kind: str
     number: int = 1
+    tokens: int = 0
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="result", tag_field="type", omit_defaults=True):

@@ -1,13 +1,293 @@
-"""Which lines are worth keeping: units, scores, word and name counts. Knows nothing of storage or budgets."""
+"""Which lines are worth keeping: word and name counts, unit scores, the filling of excerpts. Knows nothing of storage.
+
+The score of a unit is the surprise of its masked subwords in the session, the contrast inside its own result,
+and small bonuses (trouble, limits, values, decisions). `docs/measures.md` holds what each is worth.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from math import log, sqrt
+
+import msgspec
+
+from foldmark.checkpoint import Name, Unit
+from foldmark.events import Event, Reading, ToolCall
+from foldmark.names import mask_of, name_of, split_tokens
+from foldmark.units import cut, shorten, strip_number
+
+BEST_PER_EVENT = 8
+BEST_PER_FURTHER = 4
+FURTHER_BYTES = 8_192
+MOST_NAMES = 20_000
+
+_MAX, _TOP, _GAMMA = True, 8, 0.5
+_SURPRISE = 1.0
+_CONTRAST = 0.5
+_TROUBLE, _LIMIT, _VALUE, _DECISION = 4.0, 3.0, 2.0, 5.0
+_FALL = 0.93  # what each further line of one event is worth of the one before
+
+_TROUBLE_WORDS = frozenset(
+    "error errors fail failed failing failure failures fatal exception traceback panic denied refused timeout "
+    "warning assert assertion crash crashed broken invalid missing unexpected expected cannot unable abort "
+    "aborted rejected conflict undefined unknown forbidden unauthorized stack killed overflow leak".split()
+)
+_LIMIT_WORDS = frozenset(
+    "not never only must no without except unless until before after instead always cannot don doesn won shouldn "
+    "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid".split()
+)
+_DECISION_WORDS = frozenset(
+    "decided decide decision chose choose chosen choosing instead because therefore settled going use using keep "
+    "keeping switch switched prefer rather agreed conclude leave leaving root cause fixed turns".split()
+)
 
 
 class Tally:
-    """Causal counts of a session: words (masked subwords, by event) and names."""
+    """Causal counts of a session: in how many events each masked subword stood, and who used which name when.
+
+    `names` holds per name [events it stood in, last seq, events in which the agent itself used it].
+    """
 
     def __init__(self) -> None:
         self.events = 0
         self.words: Counter[str] = Counter()
+        self.names: dict[str, list[int]] = {}
+
+    def add(self, event: Event, text: str | None = None, calls: Sequence[ToolCall] | None = None) -> None:
+        """Count an event. `text` is its whole text where the event itself holds only a preview."""
+        if event.role == "control":
+            return
+        whole = event.text if text is None else text
+        arguments = "\n".join(call.arguments for call in (event.calls if calls is None else calls))
+        tokens = set(split_tokens(shorten(f"{whole}\n{_unescape(arguments)}" if arguments else whole)))
+        self.events += 1
+        self.words.update(words_of(tokens))
+        self._use(set(map(name_of, tokens)), event.seq, int(event.role == "assistant"))
+
+    def _use(self, names: set[str], seq: int, by_agent: int) -> None:
+        known = self.names
+        for name in names:
+            if row := known.get(name):
+                row[0] += 1
+                row[1] = seq
+                row[2] += by_agent
+            elif name:
+                known[name] = [1, seq, by_agent]
+        if len(known) > MOST_NAMES:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop the older half of the names that were seen once and not by the agent."""
+        once = sorted((row[1], name) for name, row in self.names.items() if row[0] == 1 and not row[2])
+        for _, name in once[: max(len(once) // 2, len(self.names) - MOST_NAMES)]:
+            del self.names[name]
+
+    def copy(self) -> Tally:
+        other = Tally()
+        other.events = self.events
+        other.words = self.words.copy()
+        other.names = {name: row.copy() for name, row in self.names.items()}
+        return other
+
+    def to_bytes(self) -> bytes:
+        """The counts as MessagePack, first element the version of the form."""
+        return msgspec.msgpack.encode((1, self.events, dict(self.words), self.names))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tally:
+        """Read `to_bytes` back. Raises `msgspec.DecodeError`; an unknown version gives empty counts."""
+        version, events, words, names = msgspec.msgpack.decode(data)
+        tally = cls()
+        if version == 1:
+            tally.events, tally.words, tally.names = events, Counter(words), names
+        return tally
+
+
+def _unescape(arguments: str) -> str:
+    """JSON text with its escaped line breaks and quotes as spaces, so that words come apart."""
+    return arguments.replace("\\n", " ").replace("\\t", " ").replace('\\"', " ")
+
+
+def words_of(tokens: Iterable[str]) -> set[str]:
+    """The masked subwords of tokens."""
+    return set(" ".join(set(map(mask_of, tokens))).split())
+
+
+class _Weights(dict[str, float]):
+    """mask -> how surprising it is in this session and how rare in its own event, worked out on first use."""
+
+    def __init__(self, tally: Tally, extra: Counter[str], events: int, inside: Counter[str], units: int) -> None:
+        self.seen, self.extra, self.inside = tally.words, extra, inside
+        self.log_events, self.log_units = log(events + 2.0), log(units + 1.0)
+
+    def __missing__(self, mask: str) -> float:
+        seen, extra = self.seen, self.extra
+        surprise = 0.0
+        for word in mask.split():
+            here = self.log_events - log(seen[word] + extra[word] + 1.0)
+            surprise = max(surprise, here) if _MAX else surprise+here
+        contrast = self.log_units - log(self.inside[mask]) if mask else 0.0
+        weight = self[mask] = _SURPRISE * surprise + _CONTRAST * contrast
+        return weight
+
+
+def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
+    """The units of new events that are worth storing, scored with the counts as they were before each event."""
+    out: list[Unit] = []
+    extra: Counter[str] = Counter()
+    events = tally.events
+    for reading in readings:
+        if reading.event.role == "control":
+            continue
+        pieces = list(_pieces(reading))
+        masks = [set(map(mask_of, split_tokens(text))) for _, text in pieces]
+        inside = Counter(chain.from_iterable(masks))
+        weights = _Weights(tally, extra, events, inside, len(pieces))
+        out += _best(reading.event, pieces, masks, weights)
+        if len(readings) > 1:
+            extra.update(set(" ".join(inside).split()))
+            events += 1
+    return out
+
+
+def _pieces(reading: Reading) -> Iterator[tuple[int, str]]:
+    """(line, unit) of an event's text, then of its calls' arguments (line 0)."""
+    yield from cut(shorten(reading.text))
+    for call in reading.calls:
+        yield from ((0, text) for text in call_units(call))
+
+
+def call_units(call: ToolCall) -> Iterator[str]:
+    """Units of a call: its short arguments in one line, then the lines of the long ones."""
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except msgspec.DecodeError:
+        arguments = call.arguments
+    short: list[str] = []
+    long: list[str] = []
+    for key, value in arguments.items() if isinstance(arguments, dict) else (("", arguments),):
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if len(text) <= 200 and "\n" not in text:
+            short.append(f"{key}: {text}" if key else text)
+        else:
+            long.append(text)
+    if short:
+        yield f"{call.name} {', '.join(short)}"
+    for text in long:
+        yield from (unit for _, unit in cut(shorten(text)))
+
+
+def _best(
+    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Weights
+) -> list[Unit]:
+    weigh = weights.__getitem__
+    decides = event.role == "assistant"
+    scored: list[tuple[float, int]] = []
+    size = 0
+    seen: set[str] = set()
+    for order, (line, text) in enumerate(pieces):
+        size += len(text)
+        key = strip_number(text)
+        if key in seen:
+            continue
+        seen.add(key)
+        mask = masks[order]
+        score = sum(sorted(map(weigh, mask), reverse=True)[:_TOP])
+        if not mask.isdisjoint(_TROUBLE_WORDS):
+            score += _TROUBLE
+        if not mask.isdisjoint(_LIMIT_WORDS):
+            score += _LIMIT
+        if decides and line and not mask.isdisjoint(_DECISION_WORDS):
+            score += _DECISION
+        if "0" in mask or "#" in mask:
+            score += _VALUE
+        scored.append((score / price_of(text) ** _GAMMA, order))
+    most = BEST_PER_EVENT + BEST_PER_FURTHER * (size // FURTHER_BYTES)
+    best = sorted(order for _, order in heapq.nlargest(most, scored))
+    rank = {order: value for value, order in scored}
+    return [
+        Unit(event.seq, order, pieces[order][1], round(rank[order] * price_of(pieces[order][1])**_GAMMA, 2),
+             price_of(pieces[order][1]), pieces[order][0])
+        for order in best
+    ]  # fmt: skip
+
+
+def price_of(text: str) -> int:
+    """Estimated tokens of a unit; the true count is taken when a checkpoint is written."""
+    return len(text) * 3 // 10 + 2
+
+
+def rank(
+    units: Iterable[Unit], *, focus_words: Iterable[str] = (), shown: Iterable[str] = (), tally: Tally | None = None
+) -> list[Unit]:
+    """Units from best to worst by score per square root of price; `shown` are lines that stand elsewhere."""
+    seen = {strip_number(line) for line in shown}
+    focus = words_of(focus_words)
+    groups: dict[int, list[tuple[float, Unit]]] = {}
+    for unit in units:
+        value = unit.score / unit.tokens ** _GAMMA
+        if focus and not focus.isdisjoint(words_of(split_tokens(unit.text))):
+            value *= 1.5
+        groups.setdefault(unit.seq, []).append((value, unit))
+    ranked: list[tuple[float, int, Unit]] = []
+    for group in groups.values():
+        group.sort(key=lambda pair: -pair[0])
+        worth = 1.0
+        for value, unit in group:
+            ranked.append((-value * worth, len(ranked), unit))
+            worth *= _FALL
+    ranked.sort()
+    out: list[Unit] = []
+    for _, _, unit in ranked:
+        key = strip_number(unit.text)
+        if key not in seen:
+            seen.add(key)
+            out.append(unit)
+    return out
+
+
+def fill(ranked: Sequence[Unit], budget: int, count: Callable[[list[Unit]], int]) -> list[Unit]:
+    """The longest head of `ranked` (in order of the log) whose true `count` is within the budget."""
+    low, high = 0, len(ranked)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(in_order(ranked[:middle])) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return in_order(ranked[:low])
+
+
+def in_order(units: Iterable[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda unit: (unit.seq, unit.order))
+
+
+def choose(
+    units: Sequence[Unit], budget_tokens: int, *, focus_words: Iterable[str] = (), shown: Iterable[str] = (),
+    tally: Tally | None = None,
+) -> list[Unit]:  # fmt: skip
+    """The units that fit the budget by their estimated prices, in order of the log."""
+    out: list[Unit] = []
+    left = budget_tokens
+    for unit in rank(units, focus_words=focus_words, shown=shown, tally=tally):
+        if unit.tokens <= left:
+            out.append(unit)
+            left -= unit.tokens
+    return in_order(out)
+
+
+def rank_names(tally: Tally, upto: int, limit: int) -> list[Name]:
+    """Working names by how often, how lately and by whom they were used; only those seen up to `upto`."""
+    rows = [
+        Name(name, uses, where, round(_name_score(uses, where, mine, upto), 3))
+        for name, (uses, where, mine) in tally.names.items()
+        if mine
+    ]
+    return heapq.nlargest(limit, rows, key=lambda name: name.score)
+
+
+def _name_score(uses: int, where: int, mine: int, upto: int) -> float:
+    return (mine + 0.3 * log(1 + uses)) / (1.0 + 4.0 * max(0, upto - where) / max(1, upto))

@@ -10,17 +10,19 @@ Rules that every store obeys (the contract suite carries them from one to the ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
+from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.events import Event, ToolCall, Usage
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 
 Sees = Literal["exact", "lineage", "subtree", "all"]
+Where = Literal["session", "children", "user"]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +74,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
     `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
     `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it. `secret` keys the labels of
-    redacted secrets (32 random bytes of the store)."""
+    redacted secrets (32 random bytes of the store). Calls, state and tally are the store's own living values:
+    read them before the next append, never change them."""
 
     key: Key
     head: int
@@ -87,7 +90,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
     """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts (1-based);
-    `number` > 0 says that the lines are those of artifact `seq.number`."""
+    `number` > 0 says that the lines are those of artifact `seq.number`. `head` is indexed with the text and is
+    no part of it: the name and arguments of the call that a result answers."""
 
     seq: int
     order: int
@@ -95,13 +99,25 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int = 1
     end_line: int = 1
     number: int = 0
+    head: str = ""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A piece that matched, with the event it belongs to."""
+    """A piece that matched, with the event it belongs to. `session` is empty when the event is of the lineage
+    that was asked (its seq is address enough), else the session that holds it."""
 
     piece: Piece
     event: Event
+    session: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a search brought: pieces with the rarest and most of the terms first, how many pieces were searched,
+    and in how many of them each term stands (statistics of the searched sessions alone)."""
+
+    found: tuple[Found, ...] = ()
+    pieces: int = 0
+    frequencies: dict[str, int] = {}
 
 
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,6 +136,7 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     held: int = 0
     factor: float = 1.0
     samples: int = 0
+    last_version: int = 0
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +197,13 @@ class Store(Protocol):
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         """Create the session if needed (as `info` says) and return its row."""
 
+    @property
+    def artifacts(self) -> Artifacts:
+        """Where bodies go unless the caller names another place."""
+
+    def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
+        """Keep small settings with the session; an empty value removes one. Returns the new row."""
+
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         """All sessions of a user, newest update first."""
 
@@ -208,14 +232,22 @@ class Store(Protocol):
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         """Store the scope's state after a request was built. A no-op when the mark moved meanwhile."""
 
-    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+    def covered(
+        self, key: Key, upto: int, *, limit: int
+    ) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         """(newest fact per (kind, key), all facts in order, best `limit` units) of the scope's log up to a seq."""
 
     def tally(self, key: Key) -> Tally:
         """Word and name counts of the lineage up to the head."""
 
     def commit(
-        self, key: Key, checkpoint: Checkpoint, *, expected: int, attempt: Attempt | None = None, token: int | None = None
+        self,
+        key: Key,
+        checkpoint: Checkpoint,
+        *,
+        expected: int,
+        attempt: Attempt | None = None,
+        token: int | None = None,
     ) -> None:
         """Write checkpoint, boundary and mark together. `expected` is the newest version seen (0 for none).
         Raises StaleBoundary."""
@@ -229,11 +261,13 @@ class Store(Protocol):
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         """Append facts that no event brings (pins, a person's edits)."""
 
-    def wrote(self, key: Key, hashes: Iterable[str]) -> None:
-        """Remember fingerprints of messages that we wrote into a request."""
+    def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:
+        """Remember fingerprints of messages that we wrote into a request, each with the fingerprint of the event
+        that it stands for ("" for none: a checkpoint)."""
 
-    def written(self, key: Key, hashes: Sequence[str]) -> set[str]:
-        """Which of these fingerprints are of messages that we wrote."""
+    def written(self, key: Key, hashes: Sequence[str]) -> dict[str, str]:
+        """Which of these fingerprints are of messages that we wrote in the session, its forks or the sessions
+        it was forked from, and what each stands for."""
 
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
         """Longest chained match in the session and its forks; the session itself wins a tie."""
@@ -241,8 +275,9 @@ class Store(Protocol):
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         """Longest head of the list (at least two, or one holding a call) that ends the log of session or fork."""
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int, where: str = "session") -> list[Found]:
-        """Pieces that hold any of the analysed terms; `where` is session (lineage), children or user."""
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
+        """Pieces that hold any of the analysed terms. `where` is session (the lineage as the scope sees it),
+        children (that and all sessions that calls of it started) or user (all sessions of the user)."""
 
     def event(self, key: Key, name: str) -> Event:
         """By seq of the lineage or by client id. Raises NotFound."""
@@ -255,7 +290,11 @@ class Store(Protocol):
         """Artifact hashes that events of the tenant still refer to."""
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
-        """Take the oldest dirty scope whose lease is free."""
+        """Take the oldest dirty scope whose lease is free. The token fences every earlier holder of the lease."""
+
+    def settle(self, work: Work) -> bool:
+        """The claimed work is done up to `work.wanted`, committed or not: frees the lease. False when another
+        worker holds it by now (nothing is changed then)."""
 
     def close(self) -> None:
         """Release connections."""

@@ -1,0 +1,82 @@
+"""Wires: how messages of a provider become events and events become a payload. Knows nothing of storage or budgets.
+
+A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the two we have; each offers what
+`Wire` names:
+
+- `NAME` and `OVERHEAD` (tokens on top of the counts of the parts)
+- `read(message_or_reply) -> list[Event]` and `read_messages(messages, system=, tools=) -> Transcript`
+- `write(system, tools, events, *, model=, max_output=) -> dict`, the payload as the API takes it
+- `lost(events) -> list[str]`, what `write` leaves out because this provider cannot take it
+- `validate(payload, known_prefix=0) -> list[Problem]` against `RULES`, what the provider would refuse
+- `overflow(error) -> Overflow | None`, what a too-long refusal says
+
+To add one, write the module, pass `tests/contracts/test_wires.py` with it, and name it in `WIRES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from foldmark.errors import PolicyError
+from foldmark.events import Event
+from foldmark.wire import anthropic, openai_chat
+from foldmark.wire.refusals import Overflow, overflow
+from foldmark.wire.tools import neutral_tools, tools_of_calls
+from foldmark.wire.values import Overhead, Problem, Rule, Transcript
+
+
+class Wire(Protocol):
+    """What every wire module offers."""
+
+    NAME: str
+    OVERHEAD: Overhead
+    RULES: tuple[Rule, ...]
+
+    def read(self, reply: Any) -> list[Event]: ...
+
+    def read_messages(self, messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript: ...
+
+    def write(
+        self,
+        system: str,
+        tools: Iterable[Any] | None,
+        events: Sequence[Event],
+        *,
+        model: str | None = None,
+        max_output: int | None = None,
+    ) -> dict[str, Any]: ...
+
+    def lost(self, events: Iterable[Event]) -> list[str]: ...
+
+    def validate(self, payload: Mapping[str, Any], known_prefix: int = 0) -> list[Problem]: ...
+
+    def overflow(self, error: Any) -> Overflow | None: ...
+
+
+WIRES: tuple[Wire, ...] = (cast(Wire, openai_chat), cast(Wire, anthropic))
+
+
+def by_name(name: str) -> Wire:
+    """The wire of that name. Raises PolicyError naming the ones there are."""
+    for wire in WIRES:
+        if name == wire.NAME:
+            return wire
+    raise PolicyError(f"There is no wire {name!r}; the wires are {', '.join(wire.NAME for wire in WIRES)}.")
+
+
+__all__ = [
+    "WIRES",
+    "Overflow",
+    "Overhead",
+    "Problem",
+    "Rule",
+    "Transcript",
+    "Wire",
+    "anthropic",
+    "by_name",
+    "neutral_tools",
+    "openai_chat",
+    "overflow",
+    "tools_of_calls",
+]

@@ -1,0 +1,5 @@
+"""`python -m foldmark`."""
+
+from foldmark.cli.app import main
+
+main()

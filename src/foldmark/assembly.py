@@ -1,0 +1,168 @@
+"""Puts a request together: order, refs, and whole tool pairs. Knows nothing of stores, triggers or budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint
+from foldmark.drafts import Draft, priced
+from foldmark.events import Event, Part, Paste, Text, ToolCall, ToolResult, injected
+from foldmark.policy import Layout
+from foldmark.refs import artifact_ref, event_ref
+from foldmark.reports import Change
+from foldmark.rounds import newest_user
+
+NO_RESULT = "[No result was recorded for this call: it was interrupted, refused, or is still waiting.]"
+"""Marker for a call without a result: providers refuse a call that stands alone."""
+
+
+def assemble(
+    checkpoint: Checkpoint | None,
+    kept: Sequence[Event],
+    events: Sequence[Event],
+    system: str,
+    tools: Sequence[Mapping[str, Any]],
+    layout: Layout,
+    *,
+    changes: Sequence[Change] = (),
+    bar: str = "",
+) -> Draft:
+    """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
+    demoted = {change.seq for change in changes if change.status == "demoted"}
+    shown = [dress(event, event.seq in demoted) for event in events if event.role != "control"]
+    repaired, warnings = repair(shown)
+    head: list[Event] = []
+    if checkpoint:
+        if layout.checkpoint == "system":
+            system = f"{system}\n\n{checkpoint.text}" if system else checkpoint.text
+            head = [_system_as_user(event) for event in kept]
+            if not head and repaired and repaired[0].role == "assistant":
+                head = [priced(injected("[Earlier conversation: see the checkpoint in the system text.]"))]
+        else:
+            head = [checkpoint_message(checkpoint, kept)]
+    suffix = [priced(injected(bar))] if bar else []
+    return Draft(
+        system=system,
+        tools=tuple(tools),
+        messages=(*head, *repaired, *suffix),
+        head=len(head),
+        changes=tuple(changes),
+        warnings=tuple(warnings),
+        suffix=len(suffix),
+    )
+
+
+def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:
+    """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request."""
+    parts: list[Part] = [Text(checkpoint.text)]
+    newest = newest_user(kept)
+    for event in kept:
+        what = "Current request" if event is newest else f"Pinned, from {event.role}"
+        parts.append(Text(f"{what} ({event_ref(event.seq)}), verbatim:"))
+        parts += [_as_text(part) for part in dress(event).parts]
+    return priced(Event(role="user", origin="injected", id=f"checkpoint:{checkpoint.version}", parts=tuple(parts)))
+
+
+def _as_text(part: Part) -> Part:
+    if isinstance(part, ToolCall):
+        return Text(f"{part.name} {part.arguments}")
+    if isinstance(part, ToolResult | Paste):
+        return Text(part.text)
+    return part
+
+
+def _system_as_user(event: Event) -> Event:
+    if event.is_user:
+        return dress(event)
+    text = "\n".join(getattr(_as_text(part), "text", "") for part in event.parts)
+    return priced(injected(f"Pinned, from {event.role} ({event_ref(event.seq)}), verbatim:\n{text}", seq=event.seq))
+
+
+_dressed: dict[tuple[int, bool], tuple[Event, Event]] = {}
+
+
+def dress(event: Event, demoted: bool = False) -> Event:
+    """The event as it is shown: refs behind previews and demoted results. Remembered per event object."""
+    if not demoted and event.role != "system" and not event.artifacts:
+        return event
+    known = _dressed.get((id(event), demoted))
+    if known and known[0] is event:
+        return known[1]
+    if len(_dressed) > 20_000:
+        _dressed.clear()
+    parts = tuple(_dress_part(part, event.seq, demoted) for part in event.parts)
+    role, origin = ("user", "injected") if event.role == "system" else (event.role, event.origin)
+    out = priced(msgspec.structs.replace(event, parts=parts, role=role, origin=origin))
+    _dressed[(id(event), demoted)] = (event, out)
+    return out
+
+
+def _dress_part(part: Part, seq: int, demoted: bool) -> Part:
+    if not isinstance(part, ToolResult | Paste):
+        return part
+    if part.artifact:
+        ref = artifact_ref(seq, part.artifact.number)
+        if demoted:
+            line = f"{part.text} [whole: {ref}]"
+        else:
+            line = (
+                f"{part.text}\n[Preview. The whole {part.artifact.kind} is {ref}: {part.artifact.lines:,} lines, "
+                f"{part.artifact.size:,} bytes. Open lines with {ref}#L1-200; grep, read_lines, head and tail work on it.]"
+            )
+    elif demoted:
+        line = f"{part.text} [whole: {event_ref(seq)}]"
+    else:
+        return part
+    return msgspec.structs.replace(part, text=line)
+
+
+def repair(events: Sequence[Event]) -> tuple[list[Event], list[str]]:
+    """Make tool pairs valid without inventing anything; says what it changed.
+
+    A call without a result gets a marker. A user message between a call and its result moves behind the result.
+    A result whose call is not shown (or that comes late, or twice) becomes injected text naming the call.
+    """
+    out: list[Event] = []
+    warnings: list[str] = []
+    waiting: dict[str, ToolCall] = {}
+    held: list[Event] = []
+
+    def close() -> None:
+        for call in waiting.values():
+            marker = Event(role="tool", origin="injected", parts=(ToolResult(call.id, NO_RESULT, name=call.name),))
+            out.append(priced(marker))
+            warnings.append(f"Call {call.id} ({call.name}) has no result; a marker stands in its place.")
+        waiting.clear()
+        out.extend(held)
+        held.clear()
+
+    for event in events:
+        result = event.result
+        if event.role == "assistant":
+            if waiting or held:
+                close()
+            out.append(event)
+            waiting = {call.id: call for call in event.calls}
+        elif result is None:
+            (held if waiting else out).append(event)
+        elif result.call_id in waiting:
+            del waiting[result.call_id]
+            out.append(event)
+            if not waiting:
+                close()
+        else:
+            (held if waiting else out).append(_orphan(event, result))
+            warnings.append(f"Result {event_ref(event.seq)} stands apart from call {result.call_id}; shown as text.")
+    close()
+    return out, warnings
+
+
+def _orphan(event: Event, result: ToolResult) -> Event:
+    name = f" ({result.name})" if result.name else ""
+    text = f"[Result of call {result.call_id}{name}, which stands elsewhere in the log]\n{result.text}"
+    return priced(
+        msgspec.structs.replace(event, role="user", origin="injected", parts=(Text(text), *result.images))
+    )

@@ -1,0 +1,167 @@
+"""Deterministic shrinking behind the mark, and when the mark moves. Knows nothing of storage, wires or
+checkpoints' making.
+
+Between two epochs the mark stands still, and events after it neither change nor decide anything: the
+request only grows at its end. (Deciding from all events broke the prefix at three of four appends.)
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from operator import attrgetter, is_
+
+import msgspec
+
+from foldmark.checkpoint import Mark
+from foldmark.events import Event, Reasoning
+from foldmark.passes import VERSION, shrink
+from foldmark.policy import Cleanup, Policy
+from foldmark.profiles import Profile, profile_of_call
+from foldmark.reports import Change
+from foldmark.rounds import border
+from foldmark.store import Frame, View
+
+COLD_SECONDS = 300.0
+"""How long an unused cache lives when no prices say otherwise: the shortest lifetime that providers
+promise."""
+
+_seq = attrgetter("seq")
+
+
+class _Cleaned(msgspec.Struct):
+    """The marked events of one call and what became of them."""
+
+    marked: tuple[Event, ...]
+    events: list[Event]
+    changes: list[Change]
+    tokens: int
+
+
+_memory: dict[tuple[str, int, int, str], _Cleaned] = {}
+_MEMORY_SIZE = 16
+_lock = threading.Lock()
+
+
+def clean(events: Sequence[Event], mark: Mark, policy: Policy) -> tuple[list[Event], list[Change]]:
+    """The events (ordered by seq) with those up to the mark shrunk, and one change per event that looks
+    different.
+
+    Pure and idempotent. Calls keep their arguments byte for byte; events after the mark are untouched.
+    """
+    count = bisect_right(events, mark.seq, key=_seq)
+    if not count:
+        return list(events), []
+    done = _cleaned(tuple(events[:count]), mark, policy)
+    return [*done.events, *events[count:]], list(done.changes)
+
+
+def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy) -> _Cleaned:
+    """Remembered for as long as the very same event objects stand at or before the mark."""
+    key = (marked[0].session, marked[0].seq, len(marked), options_of(policy))
+    known = _memory.get(key)
+    if known and all(map(is_, known.marked, marked)):
+        return known
+    shrunk, changes = shrink(marked, policy.cleanup, _extra(policy))
+    made = _Cleaned(marked, shrunk, changes, sum(event.tokens for event in shrunk))
+    with _lock:
+        _memory.pop(key, None)
+        while len(_memory) >= _MEMORY_SIZE:
+            _memory.pop(next(iter(_memory)))
+        _memory[key] = made
+    return made
+
+
+def options_of(policy: Policy) -> str:
+    """Fingerprint of everything that decides inside `clean`: options, tool profiles, versions of the
+    passes."""
+    return _options(policy.cleanup, _extra(policy))
+
+
+def _extra(policy: Policy) -> tuple[Profile, ...]:
+    return policy.profiles
+
+
+@lru_cache(maxsize=64)
+def _options(cleanup: Cleanup, profiles: tuple[Profile, ...]) -> str:
+    return blake2b(repr((VERSION, cleanup, profiles)).encode(), digest_size=8).hexdigest()
+
+
+def mark_at(
+    events: Sequence[Event], policy: Policy, reason: str, now: float, old: Mark | None = None
+) -> Mark:
+    """A mark at the last round border before the newest `keep_rounds` rounds; never before `old`."""
+    count = border(events, policy.cleanup.keep_rounds)
+    seq = events[count - 1].seq if count else (events[0].seq - 1 if events else 0)
+    return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now)
+
+
+def next_mark(
+    view: View, policy: Policy, frame: Frame, now: float, *, trigger_tokens: int | None = None
+) -> Mark:
+    """The mark of the next request: the view's own object, or a new one when an epoch begins.
+
+    `trigger_tokens` is X (above the static prefix). Under `nothing_below` only changed options move the mark.
+    """
+    old = view.mark
+    if old.seq and old.options != options_of(policy):
+        return mark_at(view.events, policy, "cleanup options changed", now, old)
+    trigger = trigger_tokens if trigger_tokens is not None else policy.budget.trigger_tokens
+    above = _size(view, old, policy)
+    small = 0 if policy.budget.target_tokens is not None else policy.budget.nothing_below
+    reason = _reason(view, policy, frame, now)
+    if above < small or not (reason or above > trigger / 2):
+        return old
+    mark = mark_at(view.events, policy, reason or f"over {trigger // 2:,} tokens", now, old)
+    if mark.seq <= old.seq:
+        return old
+    # A free moment (nothing cached is broken) needs no minimum; else the saving must be worth the rewritten cache.
+    needed = 1 if reason else max(1, round(policy.cleanup.minimum_share * (above + frame.static_tokens)))
+    if _could_go(view.events, old, mark, policy) < needed or above - _size(view, mark, policy) < needed:
+        return old
+    return mark
+
+
+def _reason(view: View, policy: Policy, frame: Frame, now: float) -> str:
+    """Why the cached prefix is lost anyway, "" when it is alive."""
+    state = view.state
+    if state.frame and state.frame.static_hash != frame.static_hash:
+        return "system text or tools changed"
+    if not state.last_time:
+        return "first request"
+    lifetime = policy.prices.cache_seconds if policy.prices else COLD_SECONDS
+    gap = now - state.last_time
+    return f"the cache is cold after {gap:,.0f} s" if gap > lifetime else ""
+
+
+def _size(view: View, mark: Mark, policy: Policy) -> int:
+    """Tokens of the request above the static prefix, when cleaned up to a mark."""
+    count = bisect_right(view.events, mark.seq, key=_seq)
+    total = view.checkpoint.tokens if view.checkpoint else 0
+    total += sum(event.tokens for event in view.kept)
+    total += _cleaned(tuple(view.events[:count]), mark, policy).tokens if count else 0
+    return total + sum(event.tokens for event in view.events[count:])
+
+
+def _could_go(events: Sequence[Event], old: Mark, new: Mark, policy: Policy) -> int:
+    """The most that an epoch could save, without trying it: results, images and thinking that may leave."""
+    first, last = (bisect_right(events, mark.seq, key=_seq) for mark in (old, new))
+    calls = {call.id: call for event in events[:last] for call in event.calls}
+    total, kept = 0, policy.cleanup.keep_results
+    for event in reversed(events[:last]):
+        last -= 1
+        if event.role == "tool":
+            kept -= 1
+            if last < first and kept < -policy.cleanup.keep_results:
+                break
+            call = calls.get(event.result.call_id) if event.result else None
+            if not profile_of_call(call, policy.profiles).one_shot:
+                total += event.tokens
+        elif last >= first and (
+            event.role == "user" or any(isinstance(part, Reasoning) for part in event.parts)
+        ):
+            total += event.tokens
+    return total

@@ -1,0 +1,274 @@
+"""The command line: `foldmark compact` and the commands around it. Knows nothing of how anything is done."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from foldmark.cli import output
+from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
+from foldmark.errors import FoldmarkError
+from foldmark.policy import PRESETS
+
+app = typer.Typer(
+    name="foldmark",
+    help="Keeps a long-running agent's context small, true and recoverable.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffective": 3, "failed": 4}
+"""0 done or nothing to do · 2 bad input · 3 ineffective (due, and nothing could be gained) · 4 failed."""
+
+Db = Annotated[Path, typer.Option("--db", help="The database file.")]
+SessionId = Annotated[str, typer.Option("--session", help="Session id; default: the transcript's, else the newest.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+PolicyName = Annotated[str, typer.Option("--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file.")]
+Window = Annotated[int | None, typer.Option("--window", help="The model's context window in tokens [128000].")]
+Wire = Annotated[str, typer.Option("--wire", help="openai-chat or anthropic; default: the transcript's own.")]
+Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
+Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
+DEFAULT_DB = Path("foldmark.db")
+
+
+def fail(error: FoldmarkError | OSError, as_json: bool, code: int = 2) -> NoReturn:
+    """One clear sentence on standard error (JSON too, when asked for), and the exit code."""
+    message = str(error)
+    if as_json:
+        print(json.dumps({"error": type(error).__name__, "message": message}, ensure_ascii=False))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"foldmark: {message}", style="red", markup=False)
+    raise typer.Exit(code)
+
+
+@app.command()
+def compact(
+    transcript: Transcript,
+    window: Window = None,
+    target: Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")] = None,
+    policy: PolicyName = "coding",
+    wire: Wire = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the next request here, as the API takes it.")] = None,
+    model: Annotated[str, typer.Option("--model", help="Model name to write into --out.")] = "",
+    max_output: Annotated[int | None, typer.Option("--max-output", help="Tokens reserved for the answer.")] = None,
+    format: Format = "auto",
+    strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Import or follow a transcript, compact it when due, and write the next request."""
+    try:
+        place = Place(db, session)
+        done = compact_transcript(
+            place, transcript, window=window, target=target, policy=policy, wire=wire, out=out, model=model,
+            max_output=max_output, format=format, strict=strict,
+        )  # fmt: skip
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps(done.contract, ensure_ascii=False))
+    else:
+        output.print_compaction(done)
+    raise typer.Exit(EXIT_CODES[str(done.contract["outcome"])])
+
+
+@app.command("import")
+def import_(
+    transcript: Transcript,
+    policy: PolicyName = "coding",
+    format: Format = "auto",
+    strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Import a transcript, or follow a grown one: only new events come in."""
+    try:
+        brought = import_transcript(Place(db, session), transcript, policy=policy, format=format, strict=strict)
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps(brought, ensure_ascii=False))
+    else:
+        output.print_import(brought)
+
+
+@app.command()
+def sessions(db: Db = DEFAULT_DB, as_json: AsJson = False) -> None:
+    """List the sessions of the database, newest first."""
+    try:
+        rows = Place(db, "").rows()
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+    else:
+        output.print_sessions(rows)
+
+
+@app.command()
+def show(
+    log: Annotated[bool, typer.Option("--log", help="Show the event log instead of the next request.")] = False,
+    wire: Wire = "",
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what the next request holds, as readable text."""
+    try:
+        opened = Place(db, session).open()
+        if log:
+            events = opened.store.log(opened.key)
+            value: Any = [output.event_json(event) for event in events]
+            text = output.log_text(events)
+        else:
+            made = next_request(opened, wire)
+            value, text = made.payload(), output.request_text(made)
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    print(json.dumps(value, ensure_ascii=False) if as_json else text)
+
+
+@app.command()
+def explain(
+    all: Annotated[bool, typer.Option("--all", help="A line for every event; default: runs are joined.")] = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say for every event whether it is raw, demoted, kept, covered or left out, and why."""
+    try:
+        opened = Place(db, session).open()
+        found = opened.explain()
+        expected = opened.next_compaction()
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps([output.entry_json(entry) for entry in found], ensure_ascii=False))
+    else:
+        output.print_explain(opened, found, expected, every=all)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="Words, names, a path, an error message …")],
+    limit: Annotated[int, typer.Option("--limit", help="How many hits at most.", min=1, max=200)] = 10,
+    where: Annotated[str, typer.Option("--where", help="session, children or user.")] = "session",
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find events and artifacts of the session, also those no request holds any more."""
+    try:
+        hits = Place(db, session).open().search(query, limit=limit, where=where)
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps([output.hit_json(hit) for hit in hits], ensure_ascii=False))
+    else:
+        output.print_hits(query, hits)
+
+
+@app.command()
+def load(
+    ref: Annotated[str, typer.Argument(help="event:12, artifact:12#L10-40, compaction:3 …")],
+    before: Annotated[int, typer.Option("--before", help="Rounds before the event.", min=0)] = 0,
+    after: Annotated[int, typer.Option("--after", help="Rounds after the event.", min=0)] = 0,
+    lines: Annotated[str, typer.Option("--lines", help="Line range, e.g. 10-40.")] = "",
+    bytes: Annotated[str, typer.Option("--bytes", help="Byte range, e.g. 0-4096.")] = "",
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    as_json: AsJson = False,
+) -> None:
+    """Open a ref: an event, lines of an artifact, or everything a compaction covers."""
+    try:
+        address = output.ranged(ref, lines, bytes)
+        loaded = Place(db, session).open().load(address, before=before, after=after)
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        print(json.dumps(output.loaded_json(loaded), ensure_ascii=False))
+    else:
+        output.print_loaded(loaded)
+
+
+@app.command()
+def export(
+    out: Annotated[Path | None, typer.Option("--out", help="Write here instead of standard output.")] = None,
+    wire: Annotated[str, typer.Option("--wire", help="events (JSON lines), openai-chat or anthropic.")] = "events",
+    raw: Annotated[bool, typer.Option("--raw", help="Keep secrets; default: they are replaced by labels.")] = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+) -> None:
+    """Write the whole log, every result in full."""
+    try:
+        text = export_session(Place(db, session).open(), wire, raw=raw)
+        if out:
+            out.write_text(text, encoding="utf-8", errors="surrogatepass")
+        else:
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    except (FoldmarkError, OSError) as error:
+        fail(error, False)
+
+
+@app.command()
+def pin(
+    ref: Annotated[str, typer.Argument(help="event:12")],
+    off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+) -> None:
+    """Keep an event verbatim from the next compaction on."""
+    try:
+        control = Place(db, session).open().control
+        done = control.unpin(ref) if off else control.pin(ref)
+    except (FoldmarkError, OSError) as error:
+        fail(error, False)
+    print(f"{done} is {'unpinned' if off else 'pinned'}; it takes force at the next compaction.")
+
+
+@app.command()
+def delete(
+    session: Annotated[str, typer.Argument(help="The session to erase.")],
+    descendants: Annotated[bool, typer.Option("--descendants", help="Erase forks and children too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    db: Db = DEFAULT_DB,
+) -> None:
+    """Erase a session: events, index, facts, checkpoints and unshared artifacts."""
+    try:
+        opened = Place(db, session).open()
+        if not yes:
+            typer.confirm(f"Erase session {session!r} for good?", abort=True)
+        count = opened.control.delete(descendants=descendants)
+    except (FoldmarkError, OSError) as error:
+        fail(error, False)
+    print(f"Session {session} is erased, with {count} artifact(s).")
+
+
+@app.command()
+def gc(
+    days: Annotated[float, typer.Option("--days", help="Only orphans older than this.", min=0)] = 1.0,
+    db: Db = DEFAULT_DB,
+) -> None:
+    """Sweep artifact bodies that no event refers to."""
+    try:
+        count = Place(db, "").sweep(days)
+    except (FoldmarkError, OSError) as error:
+        fail(error, False)
+    print(f"{count} orphaned artifact(s) removed.")
+
+
+def main() -> None:
+    """Entry point of the `foldmark` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

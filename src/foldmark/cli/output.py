@@ -1,0 +1,225 @@
+"""How the commands print: JSON values and readable text. Knows nothing of stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from foldmark.drafts import Request
+from foldmark.errors import PolicyError
+from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.refs import artifact_ref, event_ref
+from foldmark.reports import Entry
+from foldmark.retrieval import Hit, Loaded
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def ranged(ref: str, lines: str, bytes_: str) -> str:
+    """The ref with a line or byte range behind it. Raises PolicyError for an ill-formed range."""
+    for text, letter in ((lines, "L"), (bytes_, "B")):
+        if text:
+            first, _, last = text.partition("-")
+            if not (first.isdigit() and (last or first).isdigit()):
+                raise PolicyError(f"{text!r} is no range; write 10-40.")
+            return f"{ref.split('#')[0]}#{letter}{first}-{last or first}"
+    return ref
+
+
+# -- JSON values
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """An event as JSON; names the refs of its artifacts."""
+    value: dict[str, Any] = msgspec.to_builtins(event)
+    value["ref"] = event_ref(event.seq)
+    value["role"] = event.role
+    value["artifacts"] = [artifact_ref(event.seq, artifact.number) for artifact in event.artifacts]
+    return value
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "ref": entry.ref,
+        "status": entry.status,
+        "artifact": entry.artifact,
+        "tokens": entry.tokens,
+        "reason": entry.reason,
+    }
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "ref": hit.ref,
+        "date": hit.date,
+        "speaker": hit.speaker,
+        "snippet": hit.snippet,
+        "score": hit.score,
+        "session": hit.session or None,
+        "at": hit.at or None,
+    }
+
+
+def loaded_json(loaded: Loaded) -> dict[str, Any]:
+    out: dict[str, Any] = {"ref": loaded.ref}
+    if loaded.events:
+        out["events"] = [event_json(event) for event in loaded.events]
+    else:
+        out["text"] = loaded.text
+    out["next"] = loaded.next or None
+    return out
+
+
+# -- readable text
+
+
+def event_text(event: Event, *, limit: int = 0) -> str:
+    """An event as people read it: a head line with its ref, then its parts. `limit` cuts each part (characters)."""
+
+    def cut(text: str) -> str:
+        if not limit or len(text) <= limit:
+            return text
+        return f"{text[:limit].rstrip()} … ({len(text) - limit:,} more characters)"
+
+    who = event.role if event.origin in ("user", "agent", "tool", "control") else f"{event.role}, injected"
+    ref = f"[{event_ref(event.seq)}] " if event.seq else ""
+    lines = [f"{ref}{who}"]
+    for part in event.parts:
+        match part:
+            case Text(text=text) | ToolResult(text=text) | Paste(text=text):
+                lines.append(cut(text))
+            case Reasoning(text=text):
+                lines.append(f"(thinking) {cut(text)}" if text else "(sealed thinking)")
+            case ToolCall(name=name, arguments=arguments):
+                lines.append(f"→ {name} {cut(arguments)}")
+            case Image(media_type=kind, url=url):
+                lines.append(f"(image {kind or url})")
+            case Opaque(provider=provider, raw=raw):
+                lines.append(f"({provider} {cut(json.dumps(raw, ensure_ascii=False, default=str))})")
+    lines += [f"(whole body: {artifact_ref(event.seq, a.number)}, {a.lines:,} lines)" for a in event.artifacts]
+    return "\n".join(line for line in lines if line)
+
+
+def log_text(events: Sequence[Event]) -> str:
+    return "\n\n".join(event_text(event, limit=600) for event in events)
+
+
+def request_text(made: Request) -> str:
+    """What the next request holds, in order."""
+    sizes = made.tokens
+    blocks = [
+        f"Next request: {sizes.total:,} tokens (static {sizes.static:,}, checkpoint {sizes.checkpoint:,}, "
+        f"tail {sizes.tail:,}; room for {made.ceiling:,})."
+    ]
+    if made.system:
+        blocks.append(f"system\n{made.system}")
+    if made.tools:
+        blocks.append(f"tools: {', '.join(str(tool.get('name') or tool.get('function', {}).get('name')) for tool in made.tools)}")
+    blocks += [event_text(event) for event in made.messages]
+    return "\n\n".join(blocks)
+
+
+def print_import(brought: dict[str, Any]) -> None:
+    out = console()
+    out.print(
+        f"Session [bold]{brought['session']}[/bold] ({brought['format']}): {brought['new']:,} new events, "
+        f"{brought['known']:,} known, {len(brought['children'])} child session(s) → {brought['db']}"
+    )
+    _warn(out, brought["warnings"])
+
+
+def print_sessions(rows: Sequence[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("session", "kind", "events", "title"):
+        table.add_column(column, justify="right" if column == "events" else "left")
+    for row in rows:
+        table.add_row(row["session"], row["kind"], f"{row['events']:,}", " ".join(row["title"].split())[:60])
+    console().print(table)
+
+
+def print_compaction(done: Any) -> None:
+    """The outcome in a few lines: sizes, classes, boundary, what comes next."""
+    out, facts = console(), done.contract
+    share = 100 * facts["request_tokens"] / max(1, facts["input_tokens"])
+    out.print(
+        f"[bold]{facts['outcome']}[/bold]: {facts['input_tokens']:,} → {facts['request_tokens']:,} tokens "
+        f"({share:.0f}%), room for {facts['budget_tokens']:,}"
+    )
+    if facts["reason"]:
+        out.print(f"why: {facts['reason']}", markup=False)
+    sizes = facts["tokens"]
+    out.print(
+        f"request: system and tools {sizes['static']:,} · checkpoint {sizes['checkpoint']:,} · tail {sizes['tail']:,}"
+    )
+    out.print(
+        f"events: {facts['events']:,} = {facts['in_request']:,} in the request ({facts['demoted']} demoted, "
+        f"{facts['artifacts']} previews) + {facts['covered']:,} covered + {facts['left_out']:,} left out"
+    )
+    if facts["boundary"]:
+        out.print(f"boundary: {facts['boundary']}; everything before it is one `foldmark search` or `load` away")
+    _expected(out, done.expected)
+    _warn(out, facts["warnings"])
+
+
+def _expected(out: Console, expected: tuple[int, str]) -> None:
+    out.print(f"next compaction: near {expected[0]:,} tokens ({expected[1]})", markup=False)
+
+
+def _warn(out: Console, warnings: Sequence[str]) -> None:
+    for warning in list(warnings)[:10]:
+        out.print(f"note: {warning}", style="yellow", markup=False)
+    if len(warnings) > 10:
+        out.print(f"note: {len(warnings) - 10} more; --json lists them all", style="yellow")
+
+
+def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str], *, every: bool) -> None:
+    """A table; unless `every`, neighbours with the same status and reason share a line."""
+    out = console()
+    table = Table(box=None, pad_edge=False)
+    for column, side in (("events", "left"), ("status", "left"), ("tokens", "right"), ("why", "left"), ("whole", "left")):
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for group in _groups(found, every):
+        first, last = group[0], group[-1]
+        refs = first.ref if first is last else f"{first.ref}-{last.seq}"
+        whole = first.artifact or (f"{sum(bool(e.artifact) for e in group)} artifacts" if any(e.artifact for e in group) else "")
+        table.add_row(refs, first.status, f"{sum(e.tokens for e in group):,}", first.reason, whole)
+    out.print(f"session {opened.name}: {len(found):,} events", markup=False)
+    out.print(table)
+    _expected(out, expected)
+
+
+def _groups(found: Sequence[Entry], every: bool) -> list[list[Entry]]:
+    groups: list[list[Entry]] = []
+    for entry in found:
+        last = groups[-1][-1] if groups else None
+        if last and not every and (last.status, last.reason) == (entry.status, entry.reason):
+            groups[-1].append(entry)
+        else:
+            groups.append([entry])
+    return groups
+
+
+def print_hits(query: str, hits: Sequence[Hit]) -> None:
+    out = console()
+    if not hits:
+        out.print(f"No event matches {query!r}. Try fewer or other words, or a name as it was written.", markup=False)
+    for hit in hits:
+        where = f" in {hit.session}" if hit.session else ""
+        out.print(f"{hit.at or hit.ref}{where} · {hit.speaker} · {hit.date or 'no date'} · {hit.score:.2f}", style="bold", markup=False)
+        out.print(f"{hit.snippet}\n", markup=False)
+
+
+def print_loaded(loaded: Loaded) -> None:
+    if loaded.events:
+        print("\n\n".join(event_text(event) for event in loaded.events))
+    else:
+        print(loaded.text, end="" if loaded.text.endswith("\n") else "\n")
+    if loaded.next:
+        console().print(f"next: {loaded.next}", style="dim", markup=False)

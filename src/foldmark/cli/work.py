@@ -1,0 +1,268 @@
+"""What the commands do, apart from printing. Knows nothing of terminals."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from foldmark import importers
+from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
+from foldmark.errors import NotFound, PolicyError, WireError
+from foldmark.events import Event, Paste, ToolResult, to_json
+from foldmark.importing import Brought, bring_in
+from foldmark.policy import PRESETS, Policy
+from foldmark.redact import redactor
+from foldmark.refs import event_ref
+from foldmark.reports import Entry
+from foldmark.session import Session
+from foldmark.sqlite import SQLiteStore
+from foldmark.store import Key
+from foldmark.wire import by_name
+
+TENANT, USER = "local", "local"
+
+
+class Place:
+    """A database file and the session meant; opens them when asked and says clearly when they are not there."""
+
+    def __init__(self, db: Path, session: str) -> None:
+        self.db, self.session = db, session
+        self._store: SQLiteStore | None = None
+
+    def store(self, *, create: bool = False) -> SQLiteStore:
+        if self._store is None:
+            if not create and not self.db.exists():
+                raise NotFound(
+                    str(self.db), f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another."
+                )
+            self._store = SQLiteStore(self.db)
+        return self._store
+
+    def open(self) -> Session:
+        """The session meant, under the policy it was last compacted with. Raises NotFound."""
+        store = self.store()
+        known = {info.session: info for info in store.sessions(TENANT, USER)}
+        if not known:
+            raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
+        name = self.session or next((n for n, info in known.items() if info.kind != "child"), next(iter(known)))
+        if name not in known:
+            names = ", ".join(list(known)[:10])
+            raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
+        return Session(name, store=store, policy=_remembered(known[name].meta))
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "session": info.session,
+                "kind": info.kind,
+                "events": info.head,
+                "parent": info.parent or None,
+                "title": info.title,
+                "updated": info.updated,
+            }
+            for info in self.store().sessions(TENANT, USER)
+        ]
+
+    def sweep(self, days: float) -> int:
+        """Remove artifact bodies older than `days` that no event refers to."""
+        store = self.store()
+        used = store.hashes(TENANT)
+        before = time.time() - days * 86_400
+        orphans = [sha for sha, changed in store.artifacts.all(TENANT) if sha not in used and changed <= before]
+        return store.artifacts.delete(TENANT, orphans)
+
+
+def _remembered(meta: dict[str, str]) -> Policy:
+    policy = Policy.preset(meta["policy"]) if meta.get("policy") in PRESETS else Policy.coding()
+    if changes := meta.get("options"):
+        policy = policy.replace(**json.loads(changes))
+    return policy
+
+
+def read_policy(name: str) -> Policy:
+    """A preset by name, or a TOML file."""
+    if name in PRESETS or not name.endswith(".toml"):
+        return Policy.preset(name)
+    return Policy.from_toml(Path(name).read_text(encoding="utf-8"))
+
+
+def read_transcript(path: Path, format: str, strict: bool, session: str) -> importers.Imported:
+    """Read one session out of a transcript file. With several inside, `session` chooses; else the longest."""
+    data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    found = importers.read(data, format=format, name=path.name, strict=strict)
+    if not found:
+        raise WireError(str(path), "no session in this file")
+    if len(found) == 1:
+        return found[0]
+    chosen = next((one for one in found if one.session == session), None)
+    if chosen:
+        return chosen
+    longest = max(found, key=lambda one: len(one.events))
+    others = ", ".join(one.session for one in found[:5])
+    note = (
+        f"{path.name} holds {len(found)} sessions ({others}{', …' if len(found) > 5 else ''}); "
+        f"the longest, {longest.session}, is taken. --session chooses another."
+    )
+    return msgspec.structs.replace(longest, warnings=(*longest.warnings, note))
+
+
+def _bring(place: Place, imported: importers.Imported, policy: Policy) -> tuple[Session, Brought]:
+    console = Console(stderr=True)
+    total = len(imported.events)
+    if total < 200 or not console.is_terminal:
+        return bring_in(imported, place.store(create=True), policy, session=place.session)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("reading events", total=total)
+        return bring_in(
+            imported, place.store(create=True), policy, session=place.session,
+            progress=lambda done, new: progress.update(task, completed=done, total=new),
+        )  # fmt: skip
+
+
+def import_transcript(place: Place, path: Path, *, policy: str, format: str, strict: bool) -> dict[str, Any]:
+    chosen = read_policy(policy)
+    imported = read_transcript(path, format, strict, place.session)
+    opened, brought = _bring(place, imported, chosen)
+    opened.remember({"policy": chosen.name, "wire": imported.wire})
+    return {
+        "session": brought.session,
+        "db": str(place.db),
+        "format": imported.format,
+        "events": brought.new + brought.known,
+        "new": brought.new,
+        "known": brought.known,
+        "forked_at": event_ref(brought.forked_at) if brought.forked_at else None,
+        "children": list(brought.children),
+        "warnings": list(brought.warnings),
+    }
+
+
+class Compaction(msgspec.Struct, frozen=True):
+    """What `compact` did: the JSON contract, and the values to print."""
+
+    contract: dict[str, Any]
+    session: Any
+    request: Any
+    entries: list[Entry]
+    expected: tuple[int, str]
+
+
+def compact_transcript(
+    place: Place, path: Path, *, window: int | None, target: int | None, policy: str, wire: str, out: Path | None,
+    model: str, max_output: int | None, format: str, strict: bool,
+) -> Compaction:  # fmt: skip
+    if window is not None and window < 1_000:
+        raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
+    chosen = read_policy(policy)
+    if target is not None:
+        chosen = chosen.replace(budget={"target_tokens": target})
+    imported = read_transcript(path, format, strict, place.session)
+    form = by_name(wire or imported.wire)
+    opened, brought = _bring(place, imported, chosen)
+    options = {"budget": {"target_tokens": target}} if target is not None else {}
+    opened.remember({"policy": chosen.name, "options": json.dumps(options) if options else "", "wire": form.NAME})
+    opened = Session(opened.name, store=opened.store, policy=chosen)
+    made = opened.request(window=window or 128_000, max_output=max_output, wire=form)
+    payload = made.payload(model=model or None)
+    if out:
+        _write(out, payload_bytes(payload))
+    found = opened.explain()
+    contract = _contract(place, opened, made, found, brought, target)
+    return Compaction(contract, opened, made, found, opened.next_compaction())
+
+
+def _write(out: Path, data: bytes) -> None:
+    """Whole or not at all: a reader never sees half a request."""
+    part = out.with_name(out.name + ".part")
+    part.write_bytes(data)
+    part.replace(out)
+
+
+def _contract(
+    place: Place, opened: Session, made: Request, found: Sequence[Entry], brought: Brought, target: int | None
+) -> dict[str, Any]:
+    report = made.report
+    log = opened.store.log(opened.key)
+    inside = [entry for entry in found if entry.status in ("raw", "demoted", "kept")]
+    left_out = [entry.ref for entry in found if entry.status == "left_out"]
+    size = made.tokens.total
+    ceiling = target if target is not None and size <= target else made.ceiling
+    return {
+        "outcome": report.outcome,
+        "session": opened.name,
+        "db": str(place.db),
+        "input_tokens": uncompacted(log, made.tokens.static),
+        "request_tokens": size,
+        "budget_tokens": min(ceiling, made.ceiling),
+        "boundary": event_ref(report.boundary) if report.boundary else None,
+        "events": len(found),
+        "in_request": len(inside),
+        "covered": sum(entry.status == "covered" for entry in found),
+        "left_out": len(left_out),
+        "demoted": sum(entry.status == "demoted" for entry in inside),
+        "artifacts": sum(bool(entry.artifact) for entry in inside),
+        "left_out_refs": left_out,
+        "epoch": report.epoch or None,
+        "warnings": [*brought.warnings, *report.warnings],
+        "reason": report.text,
+        "new_events": brought.new,
+        "tokens": {
+            "static": made.tokens.static,
+            "checkpoint": made.tokens.checkpoint,
+            "tail": made.tokens.tail,
+        },
+    }
+
+
+def uncompacted(log: Sequence[Event], static: int) -> int:
+    """Tokens of the same request with nothing admitted, cleaned or covered."""
+    total = static
+    for event in log:
+        if event.role == "control":
+            continue
+        total += event.tokens + MESSAGE_OVERHEAD
+        for part in event.parts:
+            if isinstance(part, ToolResult | Paste) and part.artifact:
+                total += max(0, part.artifact.tokens - event.tokens)
+    return total
+
+
+def next_request(opened: Session, wire: str) -> Request:
+    """The next request as it would go out now; nothing is stored."""
+    return opened.peek(by_name(wire) if wire else None)
+
+
+def export_session(opened: Session, wire: str, *, raw: bool) -> str:
+    """The whole log with every result in full, as JSON lines of events or as one payload of a wire."""
+    redact = redactor(opened.store.context(opened.key, ()).secret, not raw)
+    events = [_whole(opened, event) for event in opened.store.log(opened.key)]
+    if wire == "events":
+        return "".join(redact(to_json(event).decode()) + "\n" for event in events)
+    form = by_name(wire)
+    payload = form.write(opened.system, opened.tools, [event for event in events if event.role != "control"])
+    return redact(payload_bytes(payload).decode()) + "\n"
+
+
+def _whole(opened: Session, event: Event) -> Event:
+    """The event with full bodies in place of previews."""
+    if not event.artifacts:
+        return event
+    parts = []
+    for part in event.parts:
+        if isinstance(part, ToolResult | Paste) and part.artifact:
+            body = opened.artifacts.read(opened.key.tenant, part.artifact.sha256).decode("utf-8", "surrogatepass")
+            part = msgspec.structs.replace(part, text=body)  # noqa: PLW2901
+        parts.append(part)
+    return msgspec.structs.replace(event, parts=tuple(parts))
+
+
+__all__ = ["Compaction", "Key", "Place", "compact_transcript", "export_session", "import_transcript", "next_request"]

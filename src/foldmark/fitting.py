@@ -1,0 +1,155 @@
+"""The last resort that makes a request fit, and says what it dropped. Knows nothing of stores or triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from foldmark.budget import Room
+from foldmark.drafts import Draft, Request, Sizes, cost, priced, static_tokens
+from foldmark.errors import BudgetExceeded
+from foldmark.events import Event, ToolCall
+from foldmark.kinds import recognise
+from foldmark.refs import event_ref
+from foldmark.reports import Change, Report
+from foldmark.rounds import newest_user, rounds, unread_round
+from foldmark.tokens import count
+
+
+def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int | None = None) -> Request:
+    """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; older results as
+    outcome lines; oldest whole rounds out; the newest results as short previews. Never dropped: the newest real
+    user message, open calls, the unread tool round, what is kept."""
+    static = static_tokens(draft.system, draft.tools)
+    for step in (_as_is, _demote_older, _drop_rounds, _shrink_newest):
+        draft = step(draft, room.ceiling - static)
+        if cost(draft.messages) <= room.ceiling - static:
+            return _request(draft, static, room, wire, report, max_output)
+    measured = sizes(draft, static)
+    raise BudgetExceeded(
+        f"The smallest valid request takes {measured.total:,} tokens and {room.ceiling:,} are allowed. "
+        "Use a larger window, a smaller static prefix, or split the newest message.",
+        (*room.lines(), ("- checkpoint and kept messages", -measured.checkpoint), ("- newest round", -measured.tail)),
+    )
+
+
+def sizes(draft: Draft, static: int) -> Sizes:
+    tail = draft.messages[draft.head :]
+    results = sum(event.tokens for event in tail if event.role == "tool")
+    previews = sum(event.tokens for event in tail if event.artifacts)
+    return Sizes(
+        static=static,
+        checkpoint=cost(draft.messages[: draft.head]),
+        tail=cost(tail),
+        results=results,
+        previews=previews,
+    )
+
+
+def _request(
+    draft: Draft, static: int, room: Room, wire: Any, report: Report, max_output: int | None
+) -> Request:
+    measured = sizes(draft, static)
+    dropped = any(change.status == "left_out" for change in draft.changes)
+    report = msgspec.structs.replace(
+        report,
+        after=measured.total,
+        changes=draft.changes,
+        warnings=(*report.warnings, *draft.warnings),
+        epoch="fit" if dropped else report.epoch,
+    )
+    return Request(
+        system=draft.system,
+        messages=draft.messages,
+        tools=draft.tools,
+        tokens=measured,
+        report=report,
+        wire=wire,
+        ceiling=room.ceiling,
+        stable=len(draft.messages) - draft.suffix,
+        max_output=max_output,
+    )
+
+
+def _as_is(draft: Draft, _limit: int) -> Draft:
+    return draft
+
+
+def _protected(draft: Draft) -> set[int]:
+    """Positions in `messages` that no step may drop."""
+    tail = draft.messages[draft.head :]
+    newest = newest_user(tail)
+    unread = {id(event) for event in unread_round(tail)}
+    return {
+        at
+        for at, event in enumerate(draft.messages)
+        if at < draft.head or event is newest or id(event) in unread or at >= len(draft.messages) - draft.suffix
+    }
+
+
+def _shorten(
+    draft: Draft, limit: int, reason: str, wanted: Callable[[int, Event], bool], short: Callable[[Event, ToolCall | None], str]
+) -> Draft:
+    messages = list(draft.messages)
+    calls = {call.id: call for event in messages for call in event.calls}
+    changes = {change.seq: change for change in draft.changes}
+    over = cost(messages) - limit
+    for at, event in enumerate(messages):
+        result = event.result
+        if over <= 0:
+            break
+        if result is None or not event.seq or not wanted(at, event):
+            continue
+        text = f"{short(event, calls.get(result.call_id))} [whole: {event_ref(event.seq)}]"
+        new = priced(msgspec.structs.replace(event, parts=(msgspec.structs.replace(result, text=text, images=()),)))
+        if new.tokens < event.tokens:
+            messages[at] = new
+            over -= event.tokens - new.tokens
+            changes[event.seq] = Change(event.seq, "demoted", reason, event.tokens, new.tokens)
+    return replace(draft, messages=tuple(messages), changes=tuple(changes[seq] for seq in sorted(changes)))
+
+
+def _outcome(event: Event, call: ToolCall | None) -> str:
+    text = event.result.text if event.result else ""
+    return recognise(text, call).outcome(text, call)
+
+
+def _demote_older(draft: Draft, limit: int) -> Draft:
+    protected = _protected(draft)
+    return _shorten(draft, limit, "fit: older result as its outcome", lambda at, _: at not in protected, _outcome)
+
+
+def _shrink_newest(draft: Draft, limit: int) -> Draft:
+    def short(event: Event, call: ToolCall | None) -> str:
+        text = event.result.text if event.result else ""
+        return recognise(text, call).preview(text, 300, count)
+
+    return _shorten(draft, limit, "fit: newest result as a preview", lambda at, _: at >= draft.head, short)
+
+
+def _drop_rounds(draft: Draft, limit: int) -> Draft:
+    protected = {id(draft.messages[at]) for at in _protected(draft)}
+    gone: dict[int, Event] = {}
+    over = cost(draft.messages) - limit
+    body = draft.messages[draft.head : len(draft.messages) - draft.suffix]
+    for one in rounds(body)[:-1]:
+        if over <= 0:
+            break
+        loose = [event for event in one.events if id(event) not in protected]
+        gone.update({id(event): event for event in loose})
+        over -= cost(loose)
+    if not gone:
+        return draft
+    left_out = [
+        Change(event.seq, "left_out", "fit: the oldest rounds did not fit", event.tokens, 0)
+        for event in gone.values()
+        if event.seq
+    ]
+    lost = {change.seq for change in left_out}
+    changes = sorted([c for c in draft.changes if c.seq not in lost] + left_out, key=lambda change: change.seq)
+    messages = tuple(event for event in draft.messages if id(event) not in gone)
+    warning = f"{len(left_out)} events were left out because the request did not fit; compact to cover them."
+    return replace(draft, messages=messages, changes=tuple(changes), warnings=(*draft.warnings, warning))

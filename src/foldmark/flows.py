@@ -1,0 +1,105 @@
+"""The four lines: events come in, a request goes out, a checkpoint is made, a fact is recovered.
+
+The whole system on one page. Knows nothing of sessions, threads, event loops or frameworks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foldmark.admission import admit
+from foldmark.artifacts import Artifacts
+from foldmark.assembly import assemble
+from foldmark.bar import state_bar
+from foldmark.budget import room
+from foldmark.cleanup import clean, mark_at, next_mark
+from foldmark.compose import compose, unit_limit
+from foldmark.drafts import Request, cost
+from foldmark.events import Event
+from foldmark.facts import facts_of
+from foldmark.fitting import fit
+from foldmark.loading import locate
+from foldmark.outcomes import after_request, applied, ineffective, not_due, ours, request_report
+from foldmark.policy import Policy
+from foldmark.readings import read
+from foldmark.redact import redactor
+from foldmark.reports import Report
+from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
+from foldmark.salience import best_units
+from foldmark.selection import select
+from foldmark.store import Context, Frame, Key, Store, Where
+from foldmark.triggers import due, sizes
+from foldmark.validation import validate
+from foldmark.words import words
+
+
+def record(store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float) -> Context:
+    """Events come in: admit, note, append (one, or a batch in one transaction). The same event twice is a no-op."""
+    context = store.context(key, events)  # numbered; open calls, newest state, word counts
+    redact = redactor(context.secret, policy.redact)
+    admitted, bodies = admit(context, policy, redact=redact)  # a big result becomes preview + body
+    for body in bodies:
+        artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))  # first: an orphan body harms nobody
+    readings = read(admitted, bodies, context.calls, redact)
+    units = best_units(readings, context.tally)
+    facts = facts_of(readings, context.state, policy.profiles)
+    store.append(key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), now=now)
+    return context
+
+
+def request(
+    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, system: str, tools: Sequence[Mapping[str, Any]],
+    wire: Any, peek: bool = False,
+) -> Request:  # fmt: skip
+    """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
+    view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
+    space = room(frame, policy, view.state)
+    mark = next_mark(view, policy, frame, now, trigger_tokens=space.trigger)  # moves only in an epoch
+    events, changes = clean(view.events, mark, policy)
+    bar = state_bar(store, view) if policy.layout.state_bar else ""
+    draft = assemble(view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar)
+    made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
+    if not peek:
+        store.sent(key, after_request(view.state, frame, mark, made, now), expected=view.mark)
+        store.wrote(key, ours(made))
+    return made
+
+
+def compact(
+    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, force: bool = False, focus: str = ""
+) -> Report:
+    """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
+    view = store.view(key)
+    space = room(frame, policy, view.state)
+    measured = sizes(view, clean(view.events, view.mark, policy)[0], policy, space, now)
+    reason = due(view, policy, space, measured, now, force)
+    if not reason:
+        return not_due(view, space, measured)
+    mark = mark_at(view.events, policy, "compaction", now)
+    span = select(view, clean(view.events, mark, policy)[0], policy, space, mark)  # whole rounds, up to a boundary
+    if not span:
+        return ineffective(store, key, view, reason, measured, now)
+    material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))  # of the whole log, best first
+    checkpoint = compose(span, material, view, space, policy, focus=focus, now=now)  # units fill what is left, last
+    after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
+    if after >= measured.whole:
+        return ineffective(store, key, view, reason, measured, now)
+    return applied(store, key, view, validate(checkpoint, material, view), reason, space, measured, after)
+
+
+def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
+    """A fact is recovered: search. Hits carry a ref."""
+    return snippets(rank(store.find(key, words(query), where=where), query), query)[:limit]
+
+
+def load(
+    store: Store, artifacts: Artifacts, key: Key, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000
+) -> Loaded:
+    """A fact is recovered: load. An event with its neighbours, lines of a body, or all that a compaction covers."""
+    place = locate(store, artifacts, key, ref, limit)
+    if place.seq:
+        return Loaded(ref=ref, events=widen(store, place.key, place.seq, before, after))
+    if place.events:
+        return Loaded(ref=ref, events=place.events, next=place.next)
+    return read_page(place.shelf, key.tenant, place.sha256, place.ref, limit)

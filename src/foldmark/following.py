@@ -1,0 +1,86 @@
+"""Recognises a re-sent message list: what of it is known, what is new, where it forks. Knows nothing of wires.
+
+Callers who own the message list send everything again each turn. Nothing is guessed: chained fingerprints decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from foldmark.events import Event, chained, fingerprint
+from foldmark.store import Key, Match, Store
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """What a list turned out to be: in `session` (a fork when `forked_at` is a seq), with `new` events to record
+    and `known` messages that were there already. `forked_at` is None when the list simply goes on."""
+
+    session: str
+    new: tuple[Event, ...]
+    known: int
+    forked_at: int | None = None
+
+
+def follow(store: Store, key: Key, offered: Sequence[Event]) -> Followed:
+    """Find where a list of events goes on.
+
+    In order: the longest chained match in the session and its forks; else the longest head of the list that ends
+    a log (the caller trimmed its front); else a fork at the longest prefix. When the whole list matches and the
+    log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped.
+    """
+    ours = store.written(key, [fingerprint(event) for event in offered])
+    events = _restored(offered, ours)
+    line = [event for event in events if event.role not in ("control", "system")]
+    links = [event.chain for event in chained(line)]
+    found = store.match(key, links) if links else None
+    if found and found.count:
+        return _go_on(store, key, events, line, found)
+    tail = store.ends(key, [fingerprint(event) for event in line]) if line else None
+    if tail and tail.count:
+        rest = _after(events, line, tail.count)
+        return Followed(tail.session, _unrecorded(store, key, tail, rest), tail.count)
+    head = store.open(key).head
+    if not head or not line:
+        return Followed(key.session, tuple(events), 0)
+    return Followed(key.session, tuple(events), 0, forked_at=0)
+
+
+def _restored(offered: Sequence[Event], ours: dict[str, str]) -> list[Event]:
+    """Leave out our own checkpoint messages; give our previews back the fingerprint of what they stand for."""
+    out: list[Event] = []
+    for event in offered:
+        plain = fingerprint(event)
+        if plain not in ours:
+            out.append(event)
+        elif ours[plain]:
+            out.append(msgspec.structs.replace(event, plain=ours[plain]))
+    return out
+
+
+def _go_on(store: Store, key: Key, events: list[Event], line: list[Event], found: Match) -> Followed:
+    rest = _after(events, line, found.count)
+    there = msgspec.structs.replace(key, session=found.session)
+    last = [event for event in store.log(there, found.seq + 1) if event.role not in ("control", "system")]
+    fresh = _unrecorded(store, key, found, rest)
+    if not last:
+        return Followed(found.session, fresh, found.count)
+    # The log continues past the match: something new means an edit, nothing new a retry. Both fork.
+    return Followed(found.session, tuple(rest), found.count, forked_at=found.seq)
+
+
+def _after(events: list[Event], line: list[Event], count: int) -> list[Event]:
+    last = line[count - 1]
+    at = next(at for at, event in enumerate(events) if event is last)
+    return events[at + 1 :]
+
+
+def _unrecorded(store: Store, key: Key, found: Match, rest: list[Event]) -> tuple[Event, ...]:
+    """`rest` without the control records that already follow the match in the log."""
+    there = msgspec.structs.replace(key, session=found.session)
+    recorded = [fingerprint(event) for event in store.log(there, found.seq + 1)]
+    skip = 0
+    while skip < len(rest) and skip < len(recorded) and fingerprint(rest[skip]) == recorded[skip]:
+        skip += 1
+    return tuple(rest[skip:])

@@ -1,0 +1,65 @@
+"""Bytes of a transcript file as JSON or JSON lines. Knows nothing of what the records mean."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from foldmark.errors import WireError
+from foldmark.importers.values import Document, Notes
+
+
+def open_document(data: bytes, name: str, notes: Notes) -> Document:
+    """Decode a file. Raises WireError when it is empty, binary, or neither JSON nor JSON lines.
+
+    A last line that is cut (somebody is still writing) is left for the next import and gives a warning: kept as
+    it is, it would be another event than the one that the whole line will be.
+    """
+    text = _text(data, name, notes)
+    if not text.strip():
+        raise WireError(name or "file", "is empty; there is nothing to import.")
+    try:
+        value = _decode(text)
+    except ValueError as error:
+        return Document(name=name, records=tuple(_lines(text, name, notes, error)))
+    return Document(name=name, value=value, records=((1, value),) if isinstance(value, dict) else ())
+
+
+def _text(data: bytes, name: str, notes: Notes) -> str:
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\x00" in data:
+        raise WireError(name or "file", "is binary, not a transcript in JSON or JSON lines.")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if notes.strict:
+            raise WireError(f"{name or 'file'} byte {error.start}", "is not UTF-8.") from error
+        notes.warn(f"bytes that are not UTF-8 (the first at {error.start}) were read as U+FFFD")
+        return data.decode(encoding, "replace")
+
+
+def _decode(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        # The standard decoder takes escaped lone surrogates, which real tool output holds.
+        return json.loads(text)
+
+
+def _lines(text: str, name: str, notes: Notes, error: ValueError) -> list[tuple[int, Any]]:
+    records: list[tuple[int, Any]] = []
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines, 1) if line.strip()]
+    for number in filled:
+        try:
+            records.append((number, _decode(lines[number - 1])))
+        except ValueError as broken:
+            where = f"line {number}"
+            if not records:
+                raise WireError(name or "file", f"is neither JSON nor JSON lines ({error}).") from broken
+            if number != filled[-1] or notes.strict:
+                raise WireError(where, f"is not JSON ({broken}).") from broken
+            notes.warn(f"the last line ({number}) is cut, as if somebody were still writing; the next import takes it")
+    return records

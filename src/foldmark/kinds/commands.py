@@ -1,0 +1,107 @@
+"""Command output: exit codes, error lines, refusals, noise. Knows nothing of what the command was for."""
+
+from __future__ import annotations
+
+import re
+
+from foldmark.events import ToolCall
+from foldmark.kinds.base import Kind, clip, plural, profile
+from foldmark.kinds.body import Body, clean_text, count_lines
+
+_EXIT = re.compile(
+    r"^\W*exit code[: ]+(-?\d+)\b"
+    r"|^\W*(?:the )?(?:command|process|program|script)\b.{0,60}?\bcode:? (-?\d+)\b"
+    r"|<returncode>(-?\d+)</returncode>"
+    r"|\"exit_?code\": ?(-?\d+)\b"
+    r"|\bexit status (\d+)$"
+    r"|^make(?:\[\d+\])?: \*\*\* .* Error (\d+)$",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"user (?:doesn't|does not|did not|didn't) want"
+    r"|user (?:has )?(?:rejected|denied|declined|refused|cancelled|interrupted)"
+    r"|(?:rejected|denied|declined|interrupted) by (?:the )?user"
+    r"|(?:tool use|request|action|permission|approval) (?:was |has been )?(?:rejected|denied|declined)"
+    r"|not approved|requires approval",
+    re.IGNORECASE,
+)
+_COMMIT = re.compile(r"^\[[\w./ ()-]+ [0-9a-f]{7,40}\] .*$", re.MULTILINE)
+
+
+def exit_code(text: str) -> int | None:
+    """The exit code that a harness wrote at the start or the end of a result; None when it says none."""
+    ends = text if len(text) <= 600 else f"{text[:300]}\n{text[-300:]}"
+    if not any(word in ends for word in ("xit", "returncode", "Error ", "code")):
+        return None
+    codes = [match for line in ends.split("\n") if (match := _EXIT.search(line))]
+    return int(next(group for group in codes[-1].groups() if group)) if codes else None
+
+
+def denial(text: str) -> str:
+    """The sentence of a refusal by the user or a guard, "" when there is none. Only short results are
+    refusals."""
+    if len(text) > 1_500 or not any(
+        word in text for word in ("eject", "enied", "eclin", "pprov", "efus", "want", "cancel", "interr")
+    ):
+        return ""
+    found = _DENIED.search(text)
+    if not found:
+        return ""
+    start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+    return clip(clean_text(text[start : end if end >= 0 else len(text)]), 240)
+
+
+def error_lines(text: str, limit: int = 3) -> list[str]:
+    """The first lines of trouble, each cut at a word's end."""
+    return [clip(clean_text(line), 200) for line in list(Body(text).trouble(12).values())[:limit]]
+
+
+_PROGRESS = re.compile(
+    r"^\s*(?:[-\\|/⠁-⣿]|\d{1,3}%|.*\d{1,3}%\s*[|\[(▕#=━█ ].*|[\s.·#=━█▏▎▍▌▋▊▉>-]*|"
+    r"(?:Requirement already satisfied|Downloading|Collecting|Using cached|Fetching|Progress|Receiving objects|"
+    r"Resolving deltas|remote: (?:Counting|Compressing|Enumerating))\b.*)\s*$"
+)
+
+
+def is_noise(text: str) -> bool:
+    """Whether a result holds nothing but blanks and progress."""
+    text = text.strip()
+    if not text:
+        return True
+    if len(text) > 200_000 or not _PROGRESS.match(text.partition("\n")[0].rpartition("\r")[2][:300]):
+        return False
+    return all(_PROGRESS.match(line.rpartition("\r")[2][:300]) for line in text.split("\n"))
+
+
+def outcome(text: str, call: ToolCall | None) -> str:
+    code, said = exit_code(text), []
+    if code is not None:
+        said.append(f"exit code {code}")
+    lines = count_lines(text)
+    if lines <= 1 and len(text) <= 160:
+        said.append(clip(clean_text(text)) if text.strip() else "no output")
+        return "; ".join(said)
+    said.append(plural(lines, "line"))
+    if "[" in text and (commit := _COMMIT.search(text[-4_000:])):
+        said.append(f"commit {clip(clean_text(commit[0]), 120)}")
+    if found := error_lines(text):
+        said.append("errors: " + " | ".join(found))
+    elif last := _last_line(text):
+        said.append(f"last line: {last}")
+    return "; ".join(said)
+
+
+def _last_line(text: str) -> str:
+    for line in reversed(text[-2_000:].split("\n")):
+        if line.strip() and not _EXIT.search(line):
+            return clip(clean_text(line), 120) if len(line) < 1_900 else ""
+    return ""
+
+
+def _recognise(text: str, call: ToolCall | None) -> float:
+    if call is not None and profile(call).is_shell:
+        return 0.4
+    return 0.35 if exit_code(text) is not None else 0.0
+
+
+COMMAND = Kind("command", _recognise, outcome)

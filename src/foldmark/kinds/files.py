@@ -1,0 +1,73 @@
+"""File reads: numbered or bare text of a file, whole or a window of it. Knows nothing of what the file is
+for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from foldmark.events import ToolCall
+from foldmark.kinds.base import Kind, clip, plural, profile, sample
+from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+
+_NUMBERED = re.compile(r"^\s{0,8}(\d{1,7})(?:→|\t|: ?|\| ?)")
+_WINDOW = re.compile(r"^\[File: (.+?) \((\d+) lines total\)\]", re.MULTILINE)
+_OUTLINE = re.compile(
+    r"^(?:\s{0,8}\d{1,7}(?:→|\t|: ?|\| ?))?(?:\s{0,4}(?:async )?def \w|\s{0,4}class \w|(?:export |public |pub |static |async )*"
+    r"(?:function|interface|type|enum|struct|trait|impl|fn|func|const|class|module|namespace) \w|#{1,4} \S)"
+)
+
+
+def numbered_range(text: str) -> tuple[int, int] | None:
+    """First and last line number of a numbered read; None when the lines bear none."""
+    lines = [line for line in (*sample(text, 4), *text[-3_000:].split("\n")) if line.strip()]
+    numbers = [int(match[1]) for line in lines if (match := _NUMBERED.match(line))]
+    return (numbers[0], numbers[-1]) if len(numbers) >= 2 and numbers[0] <= numbers[-1] else None
+
+
+def _recognise(text: str, call: ToolCall | None) -> float:
+    if _WINDOW.search(text[:400]):
+        return 0.8
+    if call is not None and profile(call).role == "searches":
+        return 0.0
+    lines = sample(text)
+    share = sum(bool(_NUMBERED.match(line)) for line in lines) / len(lines) if lines else 0.0
+    numbers = [int(match[1]) for line in lines if (match := _NUMBERED.match(line))]
+    if share >= 0.6 and len(numbers) > 2 and numbers == sorted(numbers):
+        return 0.8
+    reads = (
+        call is not None and profile(call).role == "reads" and (not profile(call).is_shell or len(lines) > 3)
+    )
+    return 0.6 if reads else 0.0
+
+
+def outcome(text: str, call: ToolCall | None) -> str:
+    lines = count_lines(text)
+    if lines <= 1 and len(text) <= 160:
+        return clip(clean_text(text)) or "empty"
+    if window := _WINDOW.search(text[:400]):
+        span = numbered_range(text)
+        return (
+            f"lines {span[0]:,}-{span[1]:,} of {int(window[2]):,}"
+            if span
+            else f"window on {int(window[2]):,} lines"
+        )
+    if span := numbered_range(text):
+        return plural(span[1], "line") if span[0] == 1 else f"lines {span[0]:,}-{span[1]:,}"
+    return plural(lines, "line")
+
+
+def _wanted(body: Body) -> Iterator[tuple[int, str]]:
+    """The beginning, the outline, the end."""
+    yield from edges(body, 6, 2)
+    outline = (n for n in body.numbers() if _OUTLINE.match(body.line(n) or ""))
+    yield from ((n, body.line(n) or "") for n in outline)
+    yield from edges(body, 200, 20)
+
+
+def preview(text: str, budget_tokens: int, count: Count) -> str:
+    body = Body(text)
+    return compose(body, _wanted(body), budget_tokens, count)
+
+
+FILE = Kind("file", _recognise, outcome, preview)

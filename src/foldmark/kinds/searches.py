@@ -1,0 +1,135 @@
+"""Search hits and listings: lines that each name a place. Knows nothing of what was sought.
+
+A line that is missing here would be read as "it does not exist", so hits are whole lines, never merged,
+and what is left out is said in place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from foldmark.events import ToolCall
+from foldmark.kinds.base import Kind, clip, listed, plural, profile, sample
+from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+
+_HIT = re.compile(r"^(?=\S)(.{1,300}?)[:](\d+)[:](?!//)")
+_PLAIN_HIT = re.compile(r"^((?:[A-Za-z]:[\\/])?[\w@~+./\\-]*[./\\][\w@~+.\\/ -]*?):(?!//)(?=.)")
+_PATH = re.compile(r"^(?:[A-Za-z]:[\\/]|\.{0,2}/|~/)?[\w@~+.()\[\]-]+(?:[\\/][\w@~+.()\[\] -]+)*[\\/*@|=]?$")
+_LONG_LISTING = re.compile(r"^(?:[-dlcbps][rwxsStT-]{9}[@+.]?\s|total \d+$)")
+
+
+def hit_path(line: str) -> str:
+    """The file of a hit line `path:12:text` or `path:text`, "" when it is none."""
+    found = _HIT.match(line) or _PLAIN_HIT.match(line)
+    return found[1] if found else ""
+
+
+def _share(lines: list[str], test: Callable[[str], object]) -> float:
+    return sum(bool(test(line)) for line in lines) / len(lines) if lines else 0.0
+
+
+_NUMBER = re.compile(r"^(\d+)[:-]")
+
+
+def _recognise_hits(text: str, call: ToolCall | None) -> float:
+    lines = sample(text)
+    if not lines:
+        return 0.0
+    searches = call is not None and profile(call).role == "searches"
+    if searches and _share(lines, _NUMBER.match) >= 0.6:
+        return 0.85  # grep -n in one file
+    if not any(_HIT.match(line) for line in lines[:6]):
+        return 0.7 if searches and _share(lines, hit_path) >= 0.6 else 0.0
+    share = _share(lines, _HIT.match)
+    if share >= 0.6 and (len(lines) > 2 or searches):
+        return 0.75 if not _looks_like_trace(lines) else 0.2
+    return 0.7 if searches and _share(lines, hit_path) >= 0.6 else 0.0
+
+
+def _looks_like_trace(lines: list[str]) -> bool:
+    return any("Traceback" in line or line.startswith(("Error", "  File ")) for line in lines[:4])
+
+
+def _by_file(text: str) -> Counter[str]:
+    return Counter(path for line in text.split("\n") if (path := hit_path(line)))
+
+
+def outcome_hits(text: str, call: ToolCall | None) -> str:
+    files = _by_file(text) if len(text) < 2_000_000 else Counter()
+    names = [f"{path} ({number:,})" for path, number in files.most_common(8)]
+    said = f"{plural(count_lines(text), 'line')} of hits"
+    lines = [line for line in text.split("\n") if line] if len(text) < 100_000 else []
+    if lines and all(_NUMBER.match(line) for line in (lines[0], lines[-1])):
+        return (
+            f"{said} ({clip(clean_text(lines[0].strip()), 100)} …)"
+            if len(lines) > 1
+            else clip(clean_text(lines[0]))
+        )
+    return f"{said} in {plural(len(files), 'file')}: {listed(names, 8)}{_more(files, 8)}" if files else said
+
+
+def _more(files: Counter[str], limit: int) -> str:
+    return f" (+{len(files) - limit:,} more)" if len(files) > limit else ""
+
+
+def _wanted_hits(body: Body) -> Iterator[tuple[int, str]]:
+    """One hit of every file first, then a second …, so that no file goes unnamed."""
+    ranked: Counter[str] = Counter()
+    rows = []
+    for number in body.numbers():
+        line = body.line(number) or ""
+        path = hit_path(line)
+        rows.append((ranked[path], number, line))
+        ranked[path] += 1
+    yield from ((number, line) for _, number, line in sorted(rows))
+
+
+def preview_hits(text: str, budget_tokens: int, count: Count) -> str:
+    body = Body(text)
+    top = outcome_hits(text, None)
+    if count(top) > budget_tokens // 2:
+        top = f"{plural(body.total, 'line')} of hits"
+    return compose(body, _wanted_hits(body), budget_tokens, count, clean_text(top))
+
+
+HITS = Kind("hits", _recognise_hits, outcome_hits, preview_hits)
+
+
+def _recognise_listing(text: str, call: ToolCall | None) -> float:
+    lines = sample(text)
+    if not lines:
+        return 0.0
+    if _share(lines, _LONG_LISTING.match) >= 0.6:
+        return 0.8
+    searches = call is not None and profile(call).role == "searches"
+    paths = _share(
+        lines, lambda line: ("/" in line or "\\" in line or searches) and _PATH.match(line.strip())
+    )
+    if paths >= 0.8 and (searches or len(lines) > 3):
+        return 0.65
+    return 0.5 if call is not None and call.name.lower() in ("ls", "tree", "glob") else 0.0
+
+
+def outcome_listing(text: str, call: ToolCall | None) -> str:
+    lines = [line for line in text[:20_000].split("\n") if line.strip() and not line.startswith("total ")]
+    if count_lines(text) <= 3:
+        return "; ".join(clean_text(line.strip()) for line in lines if len(line) < 200) or "nothing"
+    names = [clean_text(line.split()[-1] if _LONG_LISTING.match(line) else line.strip()) for line in lines]
+    names = [name for name in names if name not in (".", "..")]
+    room, shown = 240, []
+    for name in names[:8]:
+        room -= len(name) + 2
+        if room > 0:
+            shown.append(name)
+    said = plural(count_lines(text), "line")
+    return f"{said}; among them: {', '.join(shown)}" if shown else said
+
+
+def preview_listing(text: str, budget_tokens: int, count: Count) -> str:
+    body = Body(text)
+    return compose(body, edges(body, 2_000, 20), budget_tokens, count)
+
+
+LISTING = Kind("listing", _recognise_listing, outcome_listing, preview_listing)

@@ -1,0 +1,300 @@
+"""Test runs: counts, failing names, the first error of each. Knows nothing of how the run was started.
+
+Every framework is a small reader that gives a `TestRun` or None; counts come from the run's own summary only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from foldmark.events import ToolCall
+from foldmark.kinds.base import Kind, clip, listed
+from foldmark.kinds.body import Body, Count, clean_text, compose, edges
+
+_BOUND = 1_000_000  # characters looked at from either end of a giant run
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A failing test by its own name, with the first line of its error ("" when the run does not show it)."""
+
+    name: str
+    error: str = ""
+
+
+class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a test run says of itself."""
+
+    __test__ = False  # pytest would take the name for a test
+
+    framework: str
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    failing: tuple[Failure, ...] = ()
+
+    @property
+    def is_green(self) -> bool:
+        return not (self.failed or self.errors or self.failing)
+
+
+def _counts(line: str) -> dict[str, int]:
+    """`3 failed, 12 passed` and `12 passed | 3 failed` as numbers by word."""
+    return {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", line)}
+
+
+_PYTEST = re.compile(
+    r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun|subtests passed)(?:, )?)+"
+    r"|no tests ran) in [\d.]+s.*$",
+    re.MULTILINE,
+)
+_PYTEST_NAME = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
+_PYTEST_ERROR = re.compile(
+    r"^_{3,} (?:ERROR \w+ \w+ \w* ?)?(.+?) _{3,}$(.*?)^E {2,}(.+?)$", re.MULTILINE | re.DOTALL
+)
+
+
+def _pytest(text: str) -> TestRun | None:
+    summary = _last(_PYTEST, text)
+    if not summary:
+        return None
+    counts = _counts(summary[1])
+    shown = {name: error for name, _, error in _PYTEST_ERROR.findall(text)} if "\nE  " in text else {}
+    failing = {}
+    for name, error in _PYTEST_NAME.findall(text):
+        short = name.rpartition("::")[2]
+        failing[name] = Failure(name, clip(error or shown.get(short, ""), 200))
+    return TestRun(
+        framework="pytest", passed=counts.get("passed", 0), failed=counts.get("failed", 0),
+        errors=counts.get("errors", counts.get("error", 0)), skipped=counts.get("skipped", 0),
+        failing=tuple(failing.values()) or tuple(Failure(name, clip(error, 200)) for name, error in shown.items()),
+    )  # fmt: skip
+
+
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*\n+^(OK|FAILED|NO TESTS RAN)\b(.*)$", re.MULTILINE)
+_UNITTEST_NAME = re.compile(
+    r"^(?:FAIL|ERROR): (.+?)$\n(?:.*\n)??-{10,}\n(.*?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+def _unittest(text: str) -> TestRun | None:
+    summary = _last(_UNITTEST, text)
+    if not summary:
+        return None
+    counts = {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", summary[3])}
+    failed, errors, skipped = counts.get("failures", 0), counts.get("errors", 0), counts.get("skipped", 0)
+    failing = tuple(
+        Failure(name, clip(trace.rstrip().rpartition("\n")[2], 200))
+        for name, trace in _UNITTEST_NAME.findall(text)
+    )
+    passed = max(0, int(summary[1]) - failed - errors - skipped)
+    return TestRun(
+        framework="unittest", passed=passed, failed=failed, errors=errors, skipped=skipped, failing=failing
+    )
+
+
+_JEST = re.compile(r"^\s*Tests:?\s+((?:\d+ \w+[,| ]*)+)(?:total|\(\d+\))?.*$", re.MULTILINE)
+_JEST_NAME = re.compile(
+    r"^\s*● (?!Console)(.+?)$\n+((?:.*\n){0,4}?.*\S.*)$|^\s*(?:FAIL|[×✕✗])\s+(\S.*? > .+?)(?: \d+ms)?$",
+    re.MULTILINE,
+)
+
+
+def _jest(text: str) -> TestRun | None:
+    summary = _last(_JEST, text)
+    if not summary:
+        return None
+    counts = _counts(summary[1])
+    if not counts.keys() & {"passed", "failed", "skipped", "todo"}:
+        return None
+    failing: dict[str, Failure] = {}
+    for match in _JEST_NAME.finditer(text):
+        name = clip(match[1] or match[3], 200)
+        error = next((line.strip() for line in (match[2] or "").split("\n") if line.strip()), "")
+        failing.setdefault(name, Failure(name, clip(error, 200)))
+    framework = "jest" if "Tests:" in summary[0] else "vitest"
+    return TestRun(
+        framework=framework, passed=counts.get("passed", 0), failed=counts.get("failed", 0),
+        skipped=counts.get("skipped", 0) + counts.get("todo", 0), failing=tuple(failing.values()) if counts.get("failed") else (),
+    )  # fmt: skip
+
+
+_GO_NAME = re.compile(r"^\s*--- FAIL: (\S+).*$(?:\n\s+(\S.*?:\d+: .*))?", re.MULTILINE)
+_GO = re.compile(r"^(?:ok  \t|FAIL\t|FAIL$|PASS$|--- (?:PASS|FAIL))", re.MULTILINE)
+
+
+def _go(text: str) -> TestRun | None:
+    if not (
+        _GO.search(text[:_BOUND])
+        and re.search(r"^(?:ok  \t\S+|FAIL\t\S+|--- (?:PASS|FAIL): )", text, re.MULTILINE)
+    ):
+        return None
+    failing = {match[1]: Failure(match[1], clip(match[2] or "", 200)) for match in _GO_NAME.finditer(text)}
+    return TestRun(
+        framework="go test", passed=text.count("--- PASS: "), failed=text.count("--- FAIL: "),
+        skipped=text.count("--- SKIP: "), failing=tuple(failing.values()),
+    )  # fmt: skip
+
+
+_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+_CARGO_NAME = re.compile(r"^test (\S+) \.\.\. FAILED$", re.MULTILINE)
+_CARGO_ERROR = re.compile(r"^thread '(.+?)'.*? panicked at (.*)$\n(.*)$", re.MULTILINE)
+
+
+def _cargo(text: str) -> TestRun | None:
+    results = _CARGO.findall(text)
+    if not results:
+        return None
+    errors = {
+        name: (after if where.endswith(":") else where) for name, where, after in _CARGO_ERROR.findall(text)
+    }
+    passed, failed, skipped = (sum(int(row[at]) for row in results) for at in range(3))
+    failing = tuple(
+        Failure(name, clip(errors.get(name, ""), 200)) for name in dict.fromkeys(_CARGO_NAME.findall(text))
+    )
+    return TestRun(framework="cargo test", passed=passed, failed=failed, skipped=skipped, failing=failing)
+
+
+_TAP_NAME = re.compile(r"^\s*not ok (?:\d+ )?(?:- )?(?!.*# (?:TODO|SKIP))(.+)$", re.MULTILINE)
+_MOCHA = re.compile(r"^\s+(\d+) passing\b.*$(?:\n\s+(\d+) pending)?(?:\n\s+(\d+) failing)?", re.MULTILINE)
+_MOCHA_NAME = re.compile(r"^\s+\d+\) (.+(?:\n\s{6,}\S.*)*?):\n+\s+(\S.*)$", re.MULTILINE)
+
+
+def _tap(text: str) -> TestRun | None:
+    if summary := _last(_MOCHA, text):
+        failing = tuple(
+            Failure(clip(name, 200), clip(error, 200))
+            for name, error in _MOCHA_NAME.findall(text[summary.end() :])
+        )
+        return TestRun(
+            framework="mocha",
+            passed=int(summary[1]),
+            skipped=int(summary[2] or 0),
+            failed=int(summary[3] or 0),
+            failing=failing,
+        )
+    if not re.search(r"^(?:TAP version \d+|1\.\.\d+)$", text, re.MULTILINE):
+        return None
+    passed, failed = (re.findall(rf"^# {word}\s+(\d+)$", text, re.MULTILINE) for word in ("pass", "fail"))
+    bad = [clip(name, 200) for name in _TAP_NAME.findall(text)]
+    good = len(re.findall(r"^ok\b", text, re.MULTILINE))
+    return TestRun(
+        framework="TAP", passed=int(passed[-1]) if passed else good, failed=int(failed[-1]) if failed else len(bad),
+        failing=tuple(Failure(name) for name in dict.fromkeys(bad)),
+    )  # fmt: skip
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The last match, looked for near the end first: summaries stand there."""
+    found = None
+    for match in pattern.finditer(text, max(0, len(text) - 4_000)):
+        found = match
+    if found is None:
+        for match in pattern.finditer(text):
+            found = match
+    return found
+
+
+_Reader = Callable[[str], TestRun | None]
+_READERS: tuple[tuple[_Reader, tuple[str, ...]], ...] = (
+    (_pytest, (" passed", " failed", " error", "no tests ran", " skipped", " deselected")),
+    (_unittest, ("Ran ",)),
+    (_jest, ("Tests:", "Tests ")),
+    (_cargo, ("test result: ",)),
+    (_go, ("ok  \t", "FAIL\t", "--- FAIL: ", "--- PASS: ")),
+    (_tap, (" passing", "TAP version", "1..")),
+)
+
+
+def parse_tests(text: str) -> TestRun | None:
+    """Read a test run; None when the text is none. A giant text is read at both ends (a million characters
+    each)."""
+    if len(text) > 2 * _BOUND:
+        text = text[:_BOUND] + "\n" + text[-_BOUND:]
+    text = clean_text(text)
+    for reader, words in _READERS:
+        if any(word in text for word in words) and (run := reader(text)):
+            return run
+    return None
+
+
+def say_counts(run: TestRun) -> str:
+    """`3 failed, 12 passed`."""
+    counts = (
+        (run.failed, "failed"),
+        (run.errors, "errors"),
+        (run.passed, "passed"),
+        (run.skipped, "skipped"),
+    )
+    return ", ".join(f"{number:,} {word}" for number, word in counts if number) or "no tests ran"
+
+
+def say(run: TestRun, limit: int = 6) -> str:
+    """`3 failed, 12 passed; failing: test_a (AssertionError: …), test_b`."""
+    if not run.failing:
+        return say_counts(run)
+    names = [f"{one.name} ({clip(one.error, 120)})" if one.error else one.name for one in run.failing]
+    return f"{say_counts(run)}; failing: {listed(names, limit)}"
+
+
+def _wanted(body: Body, run: TestRun) -> Iterator[tuple[int, str]]:
+    """The summary, then every failing name with its error lines, then both ends."""
+    yield from edges(body, 1, 2)
+    for failure in run.failing:
+        place = _place(body.text, failure.name)
+        if place >= 0:
+            yield body.at(place)
+        if failure.error and (place := body.text.find(failure.error[:80])) >= 0:
+            yield body.at(place)
+    yield from body.trouble(16).items()
+    yield from edges(body, 6, 60)
+
+
+def _place(text: str, name: str) -> int:
+    for form in (
+        f"FAILED {name}",
+        f"--- FAIL: {name}",
+        f"FAIL: {name}",
+        f"● {name}",
+        f"test {name} ... FAILED",
+        name,
+    ):
+        if (at := text.find(form)) >= 0:
+            return at
+    return -1
+
+
+def preview(text: str, budget_tokens: int, count: Count) -> str:
+    body, run = Body(text), parse_tests(text)
+    wanted: Iterable[tuple[int, str]] = _wanted(body, run) if run else edges(body)
+    return compose(
+        body, wanted, budget_tokens, count, f"{run.framework}: {say(run, 0).split(';')[0]}" if run else ""
+    )
+
+
+def outcome(text: str, call: ToolCall | None) -> str:
+    run = parse_tests(text)
+    return say(run) if run else ""
+
+
+_HINT = re.compile(
+    r"\d+ (?:passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s|no tests ran in|^Ran \d+ tests? in|^\s*Tests:?\s+\d+ \w+|"
+    r"^test result: |^(?:ok  |FAIL)\t|^--- (?:FAIL|PASS): |^\s+\d+ passing\b|^TAP version|^1\.\.\d+$",
+    re.MULTILINE,
+)
+
+
+_WORDS = tuple(word for _, words in _READERS for word in words)
+
+
+def _recognise(text: str, call: ToolCall | None) -> float:
+    ends = text if len(text) <= 5_000 else f"{text[:2_000]}\n{text[-3_000:]}"
+    if not any(word in ends for word in _WORDS):
+        return 0.0
+    return 0.95 if _HINT.search(ends) and parse_tests(text) else 0.0
+
+
+TESTS = Kind("tests", _recognise, outcome, preview)

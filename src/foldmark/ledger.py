@@ -1,0 +1,64 @@
+"""The state while a batch of events is read: the facts known before, and the new ones. Knows nothing of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from foldmark.checkpoint import Fact, FactKind
+
+OPEN = frozenset(("active", "open"))
+
+
+class Ledger:
+    """Newest fact per (kind, key) on top of a stored state, and the list of what is new."""
+
+    def __init__(self, state: Mapping[tuple[str, str], Fact]) -> None:
+        self._before = state
+        self._now: dict[tuple[str, str], Fact] = {}
+        self._keys: dict[str, dict[str, None]] = {}
+        self._open: dict[str, dict[str, None]] = {}
+        self.facts: list[Fact] = []
+
+    def get(self, kind: FactKind, key: str) -> Fact | None:
+        """The newest fact of a key; None when there is none or it was withdrawn."""
+        fact = self._now.get((kind, key)) or self._before.get((kind, key))
+        return None if fact is None or fact.status == "gone" else fact
+
+    def all(self, kind: FactKind) -> list[Fact]:
+        """The newest fact of every key of a kind. The first call for a kind walks the stored state once."""
+        keys = self._keys.get(kind)
+        if keys is None:
+            keys = self._keys[kind] = dict.fromkeys(key for known, key in self._before if known == kind)
+            keys.update(dict.fromkeys(key for known, key in self._now if known == kind))
+        return [fact for key in keys if (fact := self.get(kind, key))]
+
+    def open(self, kind: FactKind) -> list[Fact]:
+        """The newest facts of a kind that are still active or open, in the order they became so."""
+        keys = self._open.get(kind)
+        if keys is None:
+            keys = self._open[kind] = {fact.key: None for fact in self.all(kind) if fact.status in OPEN}
+        return [fact for key in keys if (fact := self.get(kind, key))]
+
+    def add(
+        self, seq: int, kind: FactKind, key: str, value: str, *, status: str = "", scope: str = "",
+        refs: Iterable[int] = (), meta: Mapping[str, str] | None = None,
+    ) -> Fact:  # fmt: skip
+        """Note a fact; it is the newest of its key from now on."""
+        small = {name: text for name, text in (meta or {}).items() if text}
+        fact = Fact(
+            seq=seq, kind=kind, key=key, value=value, status=status, scope=scope, meta=small,
+            refs=tuple(dict.fromkeys(ref for ref in refs if ref and ref != seq)),
+        )  # fmt: skip
+        self.facts.append(fact)
+        self._now[kind, key] = fact
+        if kind in self._keys:
+            self._keys[kind][key] = None
+        if kind in self._open:
+            self._open[kind].pop(key, None)
+            if status in OPEN:
+                self._open[kind][key] = None
+        return fact
+
+    def newest(self, kind: FactKind) -> Fact | None:
+        """The fact of a kind with the highest seq."""
+        return max(self.all(kind), key=lambda fact: fact.seq, default=None)

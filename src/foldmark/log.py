@@ -1,0 +1,304 @@
+"""The part of a store that is the same in every place: a lineage folded up to its head, and what is read off it.
+
+Pure: knows nothing of tables, transactions or time. A store feeds rows in and asks for numbers, views and matches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import log as logarithm
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint, Fact, Mark
+from foldmark.errors import IdConflict, NotFound
+from foldmark.events import Event, ToolCall, chained, fingerprint, to_json
+from foldmark.reports import Attempt
+from foldmark.salience import Tally
+from foldmark.store import Key, OpenCall, ScopeState, View, sees
+
+State = dict[tuple[str, str], Fact]
+Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
+
+ATTEMPTS_SHOWN = 20
+"""Newest attempts in a view: enough for cooldown and breaker, which look at the last three."""
+
+
+class Scope:
+    """What one scope sees of a log: its seqs (None = every event) and its newest facts."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.seqs: list[int] | None = None if key.sees == "all" else []
+        self.state: State = {}
+
+    def add(self, event: Event) -> None:
+        if self.seqs is not None and self.key.shows(event):
+            self.seqs.append(event.seq)
+
+    def shows(self, fact: Fact) -> bool:
+        return sees(self.key.scope, fact.scope, self.key.sees)
+
+    def learn(self, fact: Fact) -> None:
+        if self.shows(fact):
+            learn(self.state, fact)
+
+
+class Log:
+    """A lineage up to its head. Events are dense: event `seq` stands at `events[seq - 1]`, inherited ones first."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.events: list[Event] = []
+        self.seqs: dict[str, int] = {}
+        self.calls: dict[str, OpenCall] = {}
+        self.chain = ""
+        self.scopes: dict[Viewpoint, Scope] = {}
+
+    @property
+    def head(self) -> int:
+        return len(self.events)
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Fold in the next events; their seqs must go on from the head."""
+        for event in events:
+            if event.seq != len(self.events) + 1:
+                raise ValueError(f"event {event.seq} cannot follow {len(self.events)}")
+            self.events.append(event)
+            self.seqs[event.id] = event.seq
+            self.chain = event.chain or self.chain
+            for call in event.calls:
+                self.calls[call.id] = OpenCall(event.seq, call)
+            if (answer := event.result) and (made := self.calls.get(answer.call_id)):
+                self.calls[answer.call_id] = OpenCall(made.seq, made.call, event.seq)
+            for scope in self.scopes.values():
+                scope.add(event)
+
+    def learn(self, facts: Iterable[Fact]) -> None:
+        for fact in facts:
+            for scope in self.scopes.values():
+                scope.learn(fact)
+
+    def scope(self, key: Key, facts: Callable[[], Iterable[Fact]]) -> Scope:
+        """The fold of one scope; `facts` gives all facts of the lineage, in order, when it is asked for first."""
+        viewpoint = viewpoint_of(key)
+        found = self.scopes.get(viewpoint)
+        if found is None:
+            found = Scope(key)
+            for event in self.events:
+                found.add(event)
+            for fact in facts():
+                found.learn(fact)
+            self.scopes[viewpoint] = found
+        return found
+
+    def number(self, offered: Iterable[Event]) -> tuple[list[Event], list[Event]]:
+        """(new, known): new events with session, seq, id and fingerprints filled. Raises IdConflict.
+
+        System and control events take no part in the chain: they may come and go without breaking a match.
+        """
+        new: list[Event] = []
+        known: list[Event] = []
+        batch: dict[str, Event] = {}
+        chain, before = self.chain, self.events[-1].id if self.events else ""
+        for event in offered:
+            plain = fingerprint(event)
+            if event.id and (stored := batch.get(event.id) or self.by_id(event.id)):
+                if stored.plain != plain:
+                    raise IdConflict(event.id, to_json(stored).decode(), to_json(event).decode())
+                known.append(stored)
+                continue
+            link = ""
+            if event.role not in ("control", "system"):
+                link = chain = chained([event], chain)[0].chain
+            name = event.id or "e" + (link or _digest(f"{before} {plain}"))
+            while name in batch or name in self.seqs:  # a client's id that looks like a derived one
+                name = "e" + _digest(name)
+            numbered = msgspec.structs.replace(
+                event, session=self.session, seq=self.head + len(new) + 1, id=name, plain=plain, chain=link
+            )
+            new.append(numbered)
+            batch[name], before = numbered, name
+        return new, known
+
+    def by_id(self, name: str) -> Event | None:
+        seq = self.seqs.get(name)
+        return self.events[seq - 1] if seq else None
+
+    def event(self, name: str) -> Event:
+        """By seq or by client id. Raises NotFound."""
+        if name.isascii() and name.isdigit() and 1 <= int(name[:18]) <= self.head:
+            return self.events[int(name) - 1]
+        if found := self.by_id(name):
+            return found
+        raise NotFound(
+            f"event:{name}", f"Session {self.session!r} has no event {name!r}; it ends at {self.head}."
+        )
+
+    def seen(self, scope: Scope, first: int = 1, last: int | None = None) -> list[Event]:
+        """Events that the scope sees, `first` to `last` inclusive."""
+        first, last = max(1, first), self.head if last is None else min(last, self.head)
+        if scope.seqs is None:
+            return self.events[first - 1 : max(last, 0)]
+        chosen = scope.seqs[bisect_left(scope.seqs, first) : bisect_right(scope.seqs, last)]
+        return [self.events[seq - 1] for seq in chosen]
+
+    def ends_step(self, event: Event) -> bool:
+        """Whether work is due after this event: a final assistant text or the last result of a tool round."""
+        if event.role == "assistant":
+            return not event.calls
+        made = self.calls.get(answer.call_id) if (answer := event.result) else None
+        if made is None:
+            return False
+        return all(self._answered(made.seq, call) for call in self.events[made.seq - 1].calls)
+
+    def _answered(self, seq: int, call: ToolCall) -> bool:
+        newest = self.calls[call.id]
+        return newest.seq != seq or newest.answered > 0  # made again later: the old one waits for nothing
+
+    def upto(self, seq: int, session: str) -> Log:
+        """The beginning of this log as another session inherits it: the events are shared."""
+        other = Log(session)
+        other.extend(self.events[:seq])
+        return other
+
+
+def viewpoint_of(key: Key) -> Viewpoint:
+    return ("", "all") if key.sees == "all" and not key.scope else (key.scope, key.sees)
+
+
+def learn(state: State, fact: Fact) -> None:
+    """Newest wins: the higher seq, among equals the one that came later."""
+    name = (fact.kind, fact.key)
+    if (known := state.get(name)) is None or known.seq <= fact.seq:
+        state[name] = fact
+
+
+def newest(facts: Iterable[Fact]) -> State:
+    state: State = {}
+    for fact in facts:
+        learn(state, fact)
+    return state
+
+
+def pinned(state: Mapping[tuple[str, str], Fact]) -> frozenset[int]:
+    """Seqs that are pinned: those a pin names in its refs, else the one in its key."""
+    seqs: set[int] = set()
+    for fact in state.values():
+        if fact.kind == "pin" and fact.status != "gone":
+            seqs.update(fact.refs or ((int(fact.key),) if fact.key.isdigit() else ()))
+    return frozenset(seqs)
+
+
+def build_view(
+    key: Key,
+    log: Log,
+    scope: Scope,
+    checkpoint: Checkpoint | None,
+    state: ScopeState,
+    attempts: Sequence[Attempt],
+) -> View:
+    """The scope as the next request sees it."""
+    boundary = checkpoint.boundary if checkpoint else 0
+    kept = [log.events[seq - 1] for seq in (checkpoint.kept if checkpoint else ()) if 0 < seq <= boundary]
+    return View(
+        key=key,
+        checkpoint=checkpoint,
+        kept=tuple(event for event in kept if key.shows(event)),
+        events=tuple(log.seen(scope, boundary + 1)),
+        state=state,
+        pins=pinned(scope.state),
+        attempts=tuple(attempts[-ATTEMPTS_SHOWN:]),
+        all_events=log.head if scope.seqs is None else len(scope.seqs),
+        head=log.head,
+    )
+
+
+def fitting(checkpoints: Sequence[Checkpoint], seq: int) -> list[Checkpoint]:
+    """The versions that a fork at `seq` inherits: those that cover nothing behind it."""
+    return [checkpoint for checkpoint in checkpoints if checkpoint.boundary <= seq]
+
+
+def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> ScopeState:
+    """A scope's state as a fork at `seq` begins with it. With the same checkpoint and a mark that fits, all of
+    it holds, so the fork's prefix stays the one that is cached; else the mark of the inherited checkpoint does."""
+    inherited = fitting(checkpoints, seq)
+    same = bool(checkpoints) == bool(inherited) and (not checkpoints or checkpoints[-1] is inherited[-1])
+    if same and state.mark.seq <= seq:
+        return state
+    mark = inherited[-1].mark if inherited else Mark()
+    return msgspec.structs.replace(
+        state, mark=mark, larger_count=0, larger_sum=0, last_size=0, last_usage=None, last_hash="", held=0
+    )
+
+
+def committed(state: ScopeState, checkpoint: Checkpoint) -> ScopeState:
+    """A scope's state after a compaction: its mark moves with the boundary, the rent begins anew."""
+    return msgspec.structs.replace(state, mark=checkpoint.mark, larger_count=0, larger_sum=0, held=0)
+
+
+def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:
+    """How long a head of `offered` is the end of `tail`; linear (a failure table, as in string matching)."""
+    if not offered:
+        return 0
+    table, length = [0] * len(offered), 0
+    for place in range(1, len(offered)):
+        while length and offered[place] != offered[length]:
+            length = table[length - 1]
+        length += offered[place] == offered[length]
+        table[place] = length
+    length = 0
+    for plain in tail:
+        if length == len(offered):
+            length = table[length - 1]
+        while length and plain != offered[length]:
+            length = table[length - 1]
+        length += plain == offered[length]
+    return length
+
+
+def choose(postings: Mapping[str, Sequence[int]], total: int, limit: int) -> list[int]:
+    """The `limit` pieces that hold the rarest and most terms, best first, newer first among equals.
+
+    Rarity is counted in the searched sessions alone: counts over everybody would tell what others write about.
+    """
+    scores: dict[int, float] = {}
+    for numbers in postings.values():
+        weight = logarithm(1 + (total - len(numbers) + 0.5) / (len(numbers) + 0.5))
+        for number in numbers:
+            scores[number] = scores.get(number, 0.0) + weight
+    ordered = sorted(scores, key=lambda number: (scores[number], number), reverse=True)
+    return ordered[: max(0, limit)]
+
+
+def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
+    """Count an event by its pieces: they hold its whole text and its calls' arguments, redacted."""
+    if texts:
+        tally.add(event, text="".join(texts), calls=())
+    else:
+        tally.add(event)
+
+
+def holds_call(event: Event) -> bool:
+    """Whether the event carries a call's id, which makes one event alone recognisable."""
+    return bool(event.calls or event.result)
+
+
+def described(old: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Settings with the changes made; an empty value removes one."""
+    return {name: value for name, value in {**old, **changes}.items() if value}
+
+
+def title_of(events: Iterable[Event], texts: Mapping[int, str]) -> str:
+    """A session's title: the beginning of the first user's words, as they were indexed (redacted)."""
+    for event in events:
+        if event.is_user:
+            words = " ".join((texts.get(event.seq) or event.text).split())
+            return words if len(words) <= 80 else words[:79].rstrip() + "…"
+    return ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

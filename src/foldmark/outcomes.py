@@ -1,0 +1,119 @@
+"""What an attempt came to, as reports and stored notes. Knows nothing of how anything was decided."""
+
+from __future__ import annotations
+
+import msgspec
+
+from foldmark.budget import Room
+from foldmark.checkpoint import Checkpoint, Mark
+from foldmark.drafts import Request
+from foldmark.events import fingerprint
+from foldmark.reports import Attempt, Reason, Report
+from foldmark.store import Frame, Key, ScopeState, Store, View
+from foldmark.triggers import Sizes
+
+
+def not_due(view: View, room: Room, measured: Sizes) -> Report:
+    """Nothing to do: the normal answer. Reported, never stored."""
+    above = measured.whole - room.static
+    small = above < room.nothing_below
+    text = (
+        f"{above:,} tokens above the static prefix: too short for a compaction to help (nothing below "
+        f"{room.nothing_below:,})."
+        if small
+        else f"{above:,} tokens above the static prefix; not due yet."
+    )
+    return Report(outcome="not_due", text=text, boundary=_boundary(view), before=measured.whole, after=measured.whole)
+
+
+def ineffective(store: Store, key: Key, view: View, reason: Reason, measured: Sizes, now: float) -> Report:
+    """Due, and nothing could be gained. Noted, so that the next request does not try again at once."""
+    text = "There is no whole round to cover, or the checkpoint would not be smaller than what it replaces."
+    size = measured.whole
+    store.note(
+        key, Attempt(time=now, outcome="ineffective", trigger=reason.trigger, before=size, after=size, reasons=(text,))
+    )
+    return Report(
+        outcome="ineffective", trigger=reason.trigger, text=text, boundary=_boundary(view), before=size, after=size
+    )
+
+
+def applied(
+    store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, measured: Sizes, after: int
+) -> Report:
+    """Commit checkpoint, boundary and mark together, with the note of the attempt."""
+    attempt = Attempt(
+        time=checkpoint.time,
+        outcome="applied",
+        trigger=reason.trigger,
+        version=checkpoint.version,
+        boundary=checkpoint.boundary,
+        before=measured.whole,
+        after=after,
+        reasons=(reason.text,) if reason.text else (),
+    )
+    expected = view.checkpoint.version if view.checkpoint else 0
+    store.commit(key, checkpoint, expected=expected, attempt=attempt)
+    return Report(
+        outcome="applied",
+        trigger=reason.trigger,
+        text=reason.text,
+        boundary=checkpoint.boundary,
+        version=checkpoint.version,
+        before=measured.whole,
+        after=after,
+        target=room.static + room.landing,
+        epoch="compaction",
+        warnings=checkpoint.warnings,
+    )
+
+
+def _boundary(view: View) -> int:
+    return view.checkpoint.boundary if view.checkpoint else 0
+
+
+def request_report(view: View, mark: Mark, frame: Frame) -> Report:
+    """The report of a request before it is made to fit: its boundary and whether the stable prefix was broken.
+
+    A request breaks it when the mark moved, when a compaction came since the last one, or when the static prefix
+    is another; the first request of a scope breaks nothing.
+    """
+    last = view.state.frame
+    epoch = ""
+    if last is not None and view.state.last_time:
+        if last.static_hash != frame.static_hash:
+            epoch = "static prefix changed"
+        elif view.checkpoint and view.checkpoint.version != view.state.last_version:
+            epoch = "compaction"
+        elif mark.seq != view.mark.seq or mark.options != view.mark.options:
+            epoch = mark.reason
+    elif view.checkpoint:
+        epoch = "compaction"
+    return Report(
+        outcome="not_due", boundary=_boundary(view), version=view.checkpoint.version if view.checkpoint else 0,
+        epoch=epoch, warnings=frame.warnings,
+    )  # fmt: skip
+
+
+def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, now: float) -> ScopeState:
+    """The scope's state once a request was built."""
+    return msgspec.structs.replace(
+        state,
+        frame=frame,
+        mark=mark,
+        last_size=made.tokens.total,
+        last_time=now,
+        last_version=made.report.version,
+    )
+
+
+def ours(made: Request) -> dict[str, str]:
+    """Fingerprints of what we wrote into a request, each with the fingerprint of the event it stands for (empty
+    for a checkpoint): a caller who sends our messages back must not have them recorded again."""
+    out: dict[str, str] = {}
+    for message in made.messages:
+        if message.id.startswith("checkpoint:") or not message.seq:
+            out[fingerprint(msgspec.structs.replace(message, plain=""))] = ""
+        elif message.artifacts or message.origin == "injected":
+            out[fingerprint(msgspec.structs.replace(message, plain=""))] = message.plain
+    return out

@@ -1,0 +1,264 @@
+"""The passes of cleanup: which marked results shrink to what, and why. Knows nothing of marks, time or
+requests.
+
+Every decision is made from the marked events alone. A result becomes one true line with its outcome; the
+ref to the whole is added when the request is assembled. An event that was shrunk says so in `meta`, so
+shrinking twice equals once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from posixpath import normpath
+
+import msgspec
+
+from foldmark import tokens
+from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolResult
+from foldmark.kinds import denial, error_lines, is_noise, outcome
+from foldmark.policy import Cleanup
+from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
+from foldmark.refs import event_ref
+from foldmark.reports import Change
+
+VERSION = "1"
+"""Rises whenever a pass decides or words anything differently: that is an epoch."""
+
+_DONE = "cleaned"
+_REF_TOKENS = 10  # what ` [whole: event:812]` costs behind the line
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A marked result with the call it answers and what we know of the tool."""
+
+    index: int
+    event: Event
+    result: ToolResult
+    call: ToolCall | None
+    profile: Profile
+
+
+def shrink(
+    marked: Sequence[Event], options: Cleanup, profiles: tuple[Profile, ...] = ()
+) -> tuple[list[Event], list[Change]]:
+    """The marked events in their shorter form, and what changed."""
+    seen = list(_results(marked, profiles))
+    newest = (
+        {one.index for one in seen[len(seen) - options.keep_results :]} if options.keep_results else set()
+    )
+    old = [one for one in seen if one.index not in newest and _DONE not in one.event.meta]
+    reasons: dict[int, str] = {}
+    if options.demote:
+        reasons.update(_old_results(old, options))
+    if options.superseded:
+        reasons.update(_superseded(seen, old, options))
+    if options.duplicates:
+        reasons.update(_duplicates(seen, old, options))
+    forms: dict[int, Event] = {}
+    why: dict[int, str] = {}
+    for one in old:
+        if form := _shorter(one, reasons.get(one.index, ""), options, profiles):
+            forms[one.index], why[one.index] = form
+    if options.demote:
+        for index, event, reason in _images_and_thinking(marked, forms):
+            forms[index], why[index] = event, reason
+    events = [forms.get(index, event) for index, event in enumerate(marked)]
+    changes = [
+        Change(marked[index].seq, "demoted", why[index], marked[index].tokens, forms[index].tokens)
+        for index in sorted(forms)
+    ]
+    return [event for event in events if event.parts or event.meta.get(_DONE) != "thinking"], changes
+
+
+def _results(marked: Sequence[Event], profiles: tuple[Profile, ...]) -> Iterator[Seen]:
+    calls: dict[str, ToolCall] = {}
+    for index, event in enumerate(marked):
+        calls.update((call.id, call) for call in event.calls)
+        if event.role == "tool" and (result := event.result):
+            call = calls.get(result.call_id)
+            yield Seen(index, event, result, call, profile_of_call(call, profiles))
+
+
+def _old_results(old: Sequence[Seen], options: Cleanup) -> Iterator[tuple[int, str]]:
+    for one in old:
+        if one.profile.demotable:
+            yield one.index, "old result"
+
+
+def _superseded(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> dict[int, str]:
+    """Reads of a file that a later marked event read again or changed."""
+    candidates = {one.index for one in old}
+    whole: dict[str, tuple[Seen, str]] = {}
+    parts: dict[tuple[str, str], Seen] = {}
+    reasons: dict[int, str] = {}
+    for one in reversed(seen):
+        if one.call is None or one.result.is_error:
+            continue
+        if one.profile.role == "writes":
+            for path in paths_of(one.call, one.profile):
+                whole[normpath(path)] = one, "changed"
+        elif one.profile.role == "reads" and (path := path_of(one.call, one.profile)):
+            path, part = normpath(path), range_of(one.call, one.profile)
+            later, verb = whole.get(path, (None, ""))
+            later, verb = (later, verb) if later else (parts.get((path, part)), "read again")
+            if later and one.index in candidates:
+                reasons[one.index] = f"{verb} in {event_ref(later.event.seq)}"
+            if not part and path not in whole:
+                whole[path] = one, "read again"
+            parts.setdefault((path, part), one)
+    return reasons
+
+
+_VOLATILE = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
+    r"|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds|minutes?)\b|\b0x[0-9a-fA-F]{6,}\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+    r"|\b(?:pid|PID|process)[ =:]+\d+\b|/tmp/[\w./-]+|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,30}\b\d\d:\d\d:\d\d(?: \w+)?(?: \d{4})?"
+)
+
+
+def steady(text: str) -> str:
+    """A text with times, durations, addresses and ids taken out: equal for two runs with the same outcome."""
+    return _VOLATILE.sub("~", text)
+
+
+def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> dict[int, str]:
+    """Results that a later marked result repeats: exactly, or but for times and ids when it is the same
+    call."""
+    candidates = {one.index for one in old}
+    again = Counter(_asked(one) for one in seen if one.call)
+    exact: dict[str, Seen] = {}
+    near: dict[tuple[tuple[str, str], str], Seen] = {}
+    reasons: dict[int, str] = {}
+    for one in reversed(seen):
+        if _DONE in one.event.meta or one.result.images or one.event.tokens < options.minimum_tokens:
+            continue
+        body = one.result.artifact.sha256 if one.result.artifact else one.result.text
+        if (later := exact.setdefault(body, one)) is not one:
+            if one.index in candidates:
+                reasons[one.index] = f"same as {event_ref(later.event.seq)}"
+            continue
+        if one.call and again[_asked(one)] > 1 and not one.profile.one_shot and not one.result.artifact:
+            later = near.setdefault((_asked(one), steady(one.result.text)), one)
+            if later is not one and one.index in candidates:
+                reasons[one.index] = f"same but for times and ids as {event_ref(later.event.seq)}"
+    return reasons
+
+
+def _asked(one: Seen) -> tuple[str, str]:
+    return (one.call.name, one.call.arguments) if one.call else ("", "")
+
+
+def _shorter(
+    one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...]
+) -> tuple[Event, str] | None:
+    """The result as one line, and why; None when it stays. Refusals stay: they are short, and bind the
+    agent."""
+    result, event = one.result, one.event
+    if event.tokens < options.minimum_tokens or result.images:
+        return None
+    if not result.artifact and is_noise(result.text):
+        text, reason = "[no output but blanks and progress]", "noise"
+    elif not reason or denial(result.text):
+        return None
+    else:
+        relation = f"; {reason}" if reason != "old result" else ""
+        text = f"[{headline(one.call, profiles)}: {_line(one)}{relation}]"
+    size = tokens.count(text)
+    if size + _REF_TOKENS > event.tokens * 0.75:  # less is not worth a line that hides something
+        return None
+    part = ToolResult(result.call_id, text, result.name, result.is_error, (), result.artifact)
+    return _with_parts(
+        event, tuple(part if old is result else old for old in event.parts), size, "result"
+    ), reason
+
+
+def _with_parts(event: Event, parts: tuple[Part, ...], size: int, what: str) -> Event:
+    return msgspec.structs.replace(event, parts=parts, tokens=size, meta={**event.meta, _DONE: what})
+
+
+def _line(one: Seen) -> str:
+    """The outcome of the whole body: noted at admission when the body is outside."""
+    if one.result.artifact:
+        said = (
+            one.event.meta.get("outcome")
+            or f"{one.result.artifact.lines:,} lines of {one.result.artifact.kind}"
+        )
+    else:
+        said = _outcome(one.event.plain, one.result.text, one.call)
+    if one.result.is_error and "error" not in said.lower():
+        errors = (
+            error_lines(one.result.text) or [line for line in one.result.text.split("\n") if line.strip()][:1]
+        )
+        said = f"{said}; error: {' | '.join(error[:200] for error in errors)}"
+    return said
+
+
+_outcomes: dict[tuple[str, int], str] = {}
+
+
+def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
+    """`kinds.outcome`, remembered by the event's fingerprint (a few dozen bytes instead of the text)."""
+    if not plain:
+        return outcome(text, call)
+    key = (plain, hash((call.name, call.arguments)) if call else 0)
+    said = _outcomes.get(key)
+    if said is None:
+        if len(_outcomes) > 20_000:
+            _outcomes.clear()
+        said = _outcomes[key] = outcome(text, call)
+    return said
+
+
+@lru_cache(maxsize=512)
+def _picture(image: Image) -> str:
+    size = f" {image.width}x{image.height}" if image.width else ""
+    return f"[image{size}, sha256 {sha256((image.data or image.url).encode()).hexdigest()[:12]}]"
+
+
+def _images_and_thinking(
+    marked: Sequence[Event], forms: dict[int, Event]
+) -> Iterator[tuple[int, Event, str]]:
+    """Images but the newest ones become placeholders; thinking of requests before the newest marked one
+    leaves whole.
+
+    Signed thinking is never edited, and inside the current request it stays: providers check it there.
+    """
+    pictured = [i for i, event in enumerate(marked) if _has_image(event) and event.role != "assistant"]
+    newest = set(pictured[-1:]) | set([i for i in pictured if marked[i].is_user][-1:])
+    current = max((i for i, event in enumerate(marked) if event.is_user), default=-1)
+    for index, event in enumerate(marked):
+        if index in forms or _DONE in event.meta:
+            continue
+        if (
+            index < current
+            and event.role == "assistant"
+            and any(isinstance(part, Reasoning) for part in event.parts)
+        ):
+            gone = sum(tokens.part_tokens(part) for part in event.parts if isinstance(part, Reasoning))
+            words: tuple[Part, ...] = tuple(part for part in event.parts if not isinstance(part, Reasoning))
+            form = _with_parts(event, words, max(0, event.tokens - gone), "thinking")
+            yield index, form, "thinking of an earlier request"
+        elif index in pictured and index not in newest:
+            parts = tuple(_without_image(part) for part in event.parts)
+            size = sum(tokens.part_tokens(part) for part in parts)
+            yield index, _with_parts(event, parts, size, "image"), "old image"
+
+
+def _has_image(event: Event) -> bool:
+    return any(
+        isinstance(part, Image) or (isinstance(part, ToolResult) and part.images) for part in event.parts
+    )
+
+
+def _without_image(part: Part) -> Part:
+    if isinstance(part, Image):
+        return Text(_picture(part))
+    if isinstance(part, ToolResult) and part.images:
+        text = "\n".join(filter(None, [part.text, *map(_picture, part.images)]))
+        return msgspec.structs.replace(part, text=text, images=())
+    return part

@@ -1,0 +1,62 @@
+"""Makes the whole, redacted reading of new events that every note-taking step works from. Pure text work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from foldmark.events import Body, Event, Paste, Reading, Text, ToolCall, ToolResult
+
+NOTED_CHARACTERS = 1_048_576
+"""Of a larger body, units and pieces are taken from the first and last half of this much: 1 MiB (selection, 7)."""
+
+
+class Made(Protocol):
+    """A call and where it was made, as the store's context gives it."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def call(self) -> ToolCall: ...
+
+
+def read(
+    events: Sequence[Event], bodies: Sequence[Body], calls: Mapping[str, Made], redact: Callable[[str], str]
+) -> list[Reading]:
+    """One reading per event. `calls` are those made earlier in the log; calls of this batch are found in it."""
+    whole = {(body.seq, body.number): body.text for body in bodies}
+    here: dict[str, tuple[int, ToolCall]] = {}
+    out: list[Reading] = []
+    for event in events:
+        made = tuple(_redacted(call, redact) for call in event.calls)
+        here.update({call.id: (event.seq, call) for call in made})
+        call, call_seq = None, 0
+        if result := event.result:
+            if result.call_id in here:
+                call_seq, call = here[result.call_id]
+            elif earlier := calls.get(result.call_id):
+                call_seq, call = earlier.seq, _redacted(earlier.call, redact)
+        text = redact(_words(event, whole)) if event.role != "control" else ""
+        out.append(Reading(event, text, made, call, call_seq))
+    return out
+
+
+def _redacted(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
+    arguments = redact(call.arguments)
+    return call if arguments == call.arguments else msgspec.structs.replace(call, arguments=arguments)
+
+
+def _words(event: Event, whole: Mapping[tuple[int, int], str]) -> str:
+    """The event's words with each preview replaced by its full body."""
+    found: list[str] = []
+    for part in event.parts:
+        match part:
+            case Text(text=text) if text:
+                found.append(text)
+            case ToolResult(text=text, artifact=artifact) | Paste(text=text, artifact=artifact):
+                body = whole.get((event.seq, artifact.number)) if artifact else None
+                found.append(text if body is None else body)
+    return "\n".join(found)

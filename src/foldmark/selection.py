@@ -1,0 +1,94 @@
+"""What a compaction covers: whole rounds up to a new boundary, and what is kept in spite of it. Pure.
+
+Knows nothing of how the covered part is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from foldmark.budget import CHECKPOINT_FLOOR, Room
+from foldmark.checkpoint import Mark
+from foldmark.drafts import MESSAGE_OVERHEAD, cost
+from foldmark.events import Event
+from foldmark.policy import Policy
+from foldmark.rounds import Round, newest_user, rounds
+from foldmark.store import View
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes and what stays. `covered` are the events from the old boundary to the new one, `tail` the raw rest
+    (both cleaned); `kept` are covered events shown all the same; `room_tokens` is what the checkpoint's text may
+    cost. `warnings` name the part that prevents the landing."""
+
+    boundary: int
+    covered: tuple[Event, ...]
+    tail: tuple[Event, ...]
+    kept: tuple[Event, ...]
+    mark: Mark
+    tail_tokens: int
+    room_tokens: int
+    warnings: tuple[str, ...] = ()
+
+
+def select(view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark) -> Span | None:
+    """Choose the span, or None when there is nothing to cover. `events` are the view's, already cleaned by `mark`.
+
+    The tail is at least the newest whole round (and any round with an open call), at most the tail's share of the
+    landing; the checkpoint never gets less than 2,000 tokens for it.
+    """
+    all_rounds = rounds(events)
+    stay = _tail(all_rounds, policy, room)
+    going = all_rounds[: len(all_rounds) - len(stay)]
+    if not going and view.checkpoint is None:
+        return None
+    covered = tuple(event for one in going for event in one.events)
+    tail = tuple(event for one in stay for event in one.events)
+    boundary = covered[-1].seq if covered else (view.checkpoint.boundary if view.checkpoint else 0)
+    kept = _kept(view, covered, tail)
+    tail_tokens, kept_tokens = cost(tail), cost(kept)
+    left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
+    warnings: tuple[str, ...] = ()
+    if left < CHECKPOINT_FLOOR <= room.landing // 2:
+        warnings = (
+            f"The landing of {room.landing:,} tokens above the static prefix is passed: the newest whole round "
+            f"takes {tail_tokens:,} and kept messages {kept_tokens:,}.",
+        )
+    floor = min(CHECKPOINT_FLOOR, room.landing // 2)
+    return Span(
+        boundary=boundary,
+        covered=covered,
+        tail=tail,
+        kept=kept,
+        mark=mark,
+        tail_tokens=tail_tokens,
+        room_tokens=max(left, floor),
+        warnings=warnings,
+    )
+
+
+def _tail(all_rounds: Sequence[Round], policy: Policy, room: Room) -> list[Round]:
+    limit = min(room.landing * policy.tail.share, room.landing - CHECKPOINT_FLOOR)
+    stay: list[Round] = []
+    used = finished = 0
+    for one in reversed(all_rounds):
+        size = cost(one.events)
+        if finished >= policy.tail.minimum_rounds and used + size > limit:
+            break
+        stay.insert(0, one)
+        used += size
+        finished += one.is_finished
+    return stay
+
+
+def _kept(view: View, covered: Sequence[Event], tail: Sequence[Event]) -> tuple[Event, ...]:
+    """Pins, and the newest real user message when it is covered: the request being worked on stays verbatim."""
+    known = {event.seq: event for event in (*view.kept, *covered)}
+    kept = {seq for seq in view.pins if seq in known}
+    if newest_user(tail) is None:
+        current = newest_user([known[seq] for seq in sorted(known)])
+        if current:
+            kept.add(current.seq)
+    return tuple(known[seq] for seq in sorted(kept))

@@ -1,0 +1,336 @@
+"""A session: five verbs (record, request, compact, search, load), `follow`, `explain`, and `control` for people.
+
+Knows nothing of frameworks. A session may be used from several threads and several processes.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from foldmark import flows
+from foldmark.artifacts import Artifacts
+from foldmark.control import Control
+from foldmark.drafts import Request, static_tokens
+from foldmark.errors import HeadMoved, NotFound, PolicyError
+from foldmark.events import Event
+from foldmark.explain import entries
+from foldmark.following import Followed, follow
+from foldmark.memory import MemoryStore
+from foldmark.policy import Policy
+from foldmark.profiles import profile_of
+from foldmark.refs import event_ref
+from foldmark.reports import Entry, Report
+from foldmark.retrieval import Hit, Loaded
+from foldmark.store import Frame, Key, Sees, SessionInfo, Store
+from foldmark.wire import by_name, openai_chat
+
+_APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What came of recording: the newest event's `ref` and `seq`, all `refs`, and how many were `known` already."""
+
+    ref: str
+    seq: int
+    refs: tuple[str, ...] = ()
+    known: int = 0
+
+
+class Session:
+    """One line of events and its next request.
+
+    `store` defaults to a `MemoryStore`; `policy` to `coding()` when the tools run or write, else `chat()`.
+    `scope` and `sees` filter inside the session. `clock` gives Unix seconds, `new_id` ids of forks.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        *,
+        store: Store | None = None,
+        artifacts: Artifacts | None = None,
+        policy: Policy | None = None,
+        tenant: str = "local",
+        user: str = "local",
+        scope: str = "",
+        sees: Sees = "all",
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: uuid4().hex[:12],
+    ) -> None:
+        self.store: Store = store if store is not None else MemoryStore()
+        self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
+        self.key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
+        self._policy, self._clock, self._new_id = policy, clock, new_id
+        self._lock = threading.RLock()
+        self._system, self._tools = "", ()
+        self._frame: Frame | None = None
+        self.info = self.store.open(self.key)
+        self._restore()
+
+    def _restore(self) -> None:
+        """System text and tools of the last import or request, so that a reopened session can explain itself."""
+        self._system = self.info.meta.get("system", "")
+        self._tools: tuple[Mapping[str, Any], ...] = tuple(json.loads(self.info.meta.get("tools", "[]")))
+
+    @property
+    def name(self) -> str:
+        """The session's id; `follow` may move on to a fork with another one."""
+        return self.key.session
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy or _default_policy(self._tools)
+
+    @property
+    def control(self) -> Control:
+        """What people do: pin, unpin, history, delete."""
+        return Control(self)
+
+    @property
+    def system(self) -> str:
+        return self._system
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        return self._tools
+
+    # -- events come in
+
+    def record(self, *events: Event) -> Recorded:
+        """Append events in one transaction. The same event twice is a no-op.
+
+        Raises IdConflict when an id is known with other content.
+        """
+        with self._lock:
+            for _ in range(_APPEND_TRIES):
+                try:
+                    done = flows.record(
+                        self.store, self.artifacts, self.policy, self.key, events, now=self._clock()
+                    )
+                    break
+                except HeadMoved as moved:
+                    last = moved
+            else:
+                raise last
+            self._observe(done.new)
+        seqs = sorted(event.seq for event in (*done.new, *done.known))
+        refs = tuple(event_ref(seq) for seq in seqs)
+        return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known))
+
+    def _observe(self, events: Sequence[Event]) -> None:
+        """Calibrate by the usage that a reply to our last request reports."""
+        usage = next((event.usage for event in reversed(events) if event.usage and event.usage.input), None)
+        if usage is None or self._frame is None:
+            return
+        state = self.store.view(self.key).state
+        if not state.last_size:
+            return
+        measured = min(4.0, max(0.5, usage.input / state.last_size))
+        weight = 1.0 if not state.samples else 0.5
+        new = msgspec.structs.replace(
+            state,
+            factor=state.factor + weight * (measured - state.factor),
+            samples=state.samples + 1,
+            last_usage=usage,
+        )
+        self.store.sent(self.key, new, expected=state.mark)
+
+    def follow(self, messages: Sequence[Any], *, wire: Any = None) -> Followed:
+        """Take a whole message list (wire messages or events) and record what is new in it.
+
+        System messages go to the static prefix. When the list was edited, retried or rewound, the session
+        continues in a fork, and this object moves there with it.
+        """
+        with self._lock:
+            found = self.locate(self._read(messages, wire))
+            if found.new:
+                self.record(*found.new)
+            return found
+
+    def locate(self, events: Sequence[Event]) -> Followed:
+        """Find where a list of events goes on and move there (to a fork where it must); record nothing yet."""
+        with self._lock:
+            found = follow(self.store, self.key, events)
+            if found.forked_at is not None:
+                fork = SessionInfo(
+                    session=f"{self.key.session}+{self._new_id()}",
+                    kind="fork",
+                    parent=found.session,
+                    parent_seq=found.forked_at,
+                    meta=self.info.meta,
+                )
+                self._move(fork.session, fork)
+                return msgspec.structs.replace(found, session=fork.session)
+            if found.session != self.key.session:
+                self._move(found.session, None)
+            return found
+
+    def _move(self, session: str, info: SessionInfo | None) -> None:
+        self.key = msgspec.structs.replace(self.key, session=session)
+        self.info = self.store.open(self.key, info=info)
+
+    def _read(self, messages: Sequence[Any], wire: Any) -> list[Event]:
+        if all(isinstance(message, Event) for message in messages):
+            return list(messages)
+        read = (wire or openai_chat).read_messages(messages)
+        if read.system:
+            self.describe(system=read.system)
+        return list(read.events)
+
+    def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Set the static prefix: system text and tool schemas. Kept with the session."""
+        changed: dict[str, str] = {}
+        if system is not None and system != self._system:
+            self._system = changed["system"] = system
+        if tools is not None and tuple(tools) != self._tools:
+            self._tools = tuple(tools)
+            changed["tools"] = json.dumps(list(tools), ensure_ascii=False)
+        if changed:
+            self.remember(changed)
+
+    def remember(self, meta: Mapping[str, str]) -> None:
+        """Keep small settings with the session (its policy's name, its wire); an empty value removes one."""
+        self.info = self.store.describe(self.key, meta)
+
+    # -- a request goes out
+
+    def request(
+        self,
+        *,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        window: int | None = None,
+        max_output: int | None = None,
+        wire: Any = None,
+    ) -> Request:
+        """The next request, valid and small. Compacts first when due and `policy.run` is `inline`.
+
+        `window` is the running model's context window in tokens (else the policy's, else 128,000 with a warning).
+        Raises BudgetExceeded with the arithmetic when even the smallest valid request does not fit.
+        """
+        with self._lock:
+            frame = self._frame_for(system, tools, window, max_output, wire)
+            report = self.compact(window=window, max_output=max_output) if self.policy.run == "inline" else None
+            made = self._build(frame)
+            if report is None or report.outcome == "not_due":
+                return made
+            return _with_report(made, report)
+
+    def _build(self, frame: Frame, *, peek: bool = False) -> Request:
+        return flows.request(
+            self.store, self.policy, self.key, frame=frame, now=self._clock(), system=self._system, tools=self._tools,
+            wire=by_name(frame.wire), peek=peek,
+        )  # fmt: skip
+
+    def _frame_for(
+        self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
+        max_output: int | None, wire: Any,
+    ) -> Frame:  # fmt: skip
+        self.describe(system=system, tools=tools)
+        if wire is not None:
+            by_name(wire.NAME)
+        last = self._frame or self.store.view(self.key).state.frame
+        warnings: tuple[str, ...] = ()
+        size = window or self.policy.window or (last.window if last else None)
+        if size is None:
+            size = 128_000
+            warnings = ("The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window.",)
+        text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
+        self._frame = Frame(
+            window=size,
+            max_output=max_output if max_output is not None else (last.max_output if last else None),
+            static_tokens=self._static_tokens(text),
+            static_hash=_hash(text),
+            wire=wire.NAME if wire is not None else (last.wire if last else "openai-chat"),
+            warnings=warnings,
+        )
+        return self._frame
+
+    def _static_tokens(self, text: str) -> int:
+        key = _hash(text)
+        if getattr(self, "_static", ("", 0))[0] != key:
+            self._static = (key, static_tokens(self._system, self._tools))
+        return self._static[1]
+
+    # -- a checkpoint is made
+
+    def compact(
+        self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None
+    ) -> Report:
+        """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`."""
+        with self._lock:
+            frame = self._frame_for(None, None, window, max_output, None)
+            return flows.compact(
+                self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, focus=focus
+            )
+
+    # -- a fact is recovered
+
+    def search(self, query: str, *, limit: int = 10, where: str = "session") -> list[Hit]:
+        """Events and artifacts that match, best first. `where`: session (its lineage), children, or user."""
+        return flows.search(self.store, self.key, query, limit=limit, where=where)
+
+    def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
+        """Open a ref: an event with its neighbours (`before`, `after` in rounds), lines or bytes of an artifact,
+        or all that a compaction covers. At most `limit` characters of text a page; `next` is the ref to go on.
+
+        Raises NotFound.
+        """
+        return flows.load(self.store, self.artifacts, self.key, ref, before=before, after=after, limit=limit)
+
+    def peek(self, wire: Any = None) -> Request:
+        """The next request as it would go out now. Nothing is stored and nothing is compacted."""
+        with self._lock:
+            return self._build(self._frame_for(None, None, None, None, wire), peek=True)
+
+    def explain(self) -> list[Entry]:
+        """For every event of the scope's log: its class, tokens, reason and ref, as of the next request."""
+        with self._lock:
+            made = self.peek()
+            return entries(self.store.log(self.key), self.store.view(self.key), made)
+
+    def next_compaction(self) -> tuple[int, str]:
+        """(size of the whole request at which the next compaction is expected, why)."""
+        with self._lock:
+            frame = self._frame_for(None, None, None, None, None)
+            return flows.expected(self.store, self.policy, self.key, frame=frame, now=self._clock())
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _default_policy(tools: Sequence[Mapping[str, Any]]) -> Policy:
+    """coding() when a tool runs or writes, else chat()."""
+    for tool in tools:
+        name = str(tool.get("name") or tool.get("function", {}).get("name", ""))
+        if profile_of(name, "{}").role in ("runs", "writes"):
+            return Policy.coding()
+    return Policy.chat()
+
+
+def _with_report(made: Request, report: Report) -> Request:
+    """The request with the report of the compaction that came before it."""
+    merged = msgspec.structs.replace(
+        made.report,
+        outcome=report.outcome,
+        trigger=report.trigger,
+        text=report.text,
+        before=report.before,
+        target=report.target,
+        epoch=made.report.epoch or report.epoch,
+        reasons=report.reasons,
+        warnings=(*report.warnings, *made.report.warnings),
+    )
+    return made.with_report(merged)
+
+
+__all__ = ["NotFound", "PolicyError", "Recorded", "Session"]

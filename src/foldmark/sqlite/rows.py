@@ -1,0 +1,150 @@
+"""How values become columns and back: text of any kind, packed structs, event rows, search rows.
+
+Knows nothing of transactions or caches.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import zstandard
+
+from foldmark.checkpoint import Fact, Unit
+from foldmark.events import Event, from_json, to_json
+from foldmark.store import Piece
+from foldmark.words import distinct
+
+T = TypeVar("T")
+
+COMPRESS_BYTES = 4_096
+"""Bodies from this size on are compressed when that pays; below it the saving is smaller than the page."""
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # JSON never begins with these
+
+
+def put(text: str) -> str | bytes:
+    """A text as a column: TEXT, or a BLOB when it holds lone surrogates, which UTF-8 has no form for."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def get(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def pack(value: Any) -> bytes:
+    """A struct as JSON; lone surrogates are kept as escapes."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=True).encode()
+
+
+def unpack(data: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(data), kind)
+
+
+def pack_event(event: Event) -> bytes:
+    body = to_json(event)
+    if len(body) >= COMPRESS_BYTES:
+        small = zstandard.compress(body, 3)
+        if len(small) < len(body) * 3 // 4:
+            return small
+    return body
+
+
+def unpack_event(body: bytes) -> Event:
+    return from_json(zstandard.decompress(body) if body[:4] == _ZSTD_MAGIC else body)
+
+
+def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event]) -> None:
+    db.executemany(
+        "INSERT INTO event (session, seq, id, scope, branch, time, origin, role, tokens, plain, chain, body) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (session, e.seq, put(e.id), put(e.scope), put(e.branch), e.time, e.origin, e.role, e.tokens, e.plain,
+             e.chain or None, pack_event(e))
+            for e in events
+        ],
+    )  # fmt: skip
+    artifacts = [
+        (session, event.seq, a.number, a.sha256, a.size, a.lines, a.kind)
+        for event in events
+        for a in event.artifacts
+    ]
+    if artifacts:
+        db.executemany("INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?)", artifacts)
+
+
+def insert_facts(db: sqlite3.Connection, session: int, after: int, facts: Sequence[Fact]) -> None:
+    """`after` is the number of the session's last fact."""
+    db.executemany(
+        "INSERT INTO fact (session, number, seq, scope, kind, key, version, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (session, number, fact.seq, put(fact.scope), fact.kind, put(fact.key), fact.version, pack(fact))
+            for number, fact in enumerate(facts, after + 1)
+        ],
+    )
+
+
+def insert_units(db: sqlite3.Connection, session: int, units: Sequence[Unit]) -> None:
+    db.executemany(
+        "INSERT INTO unit (session, seq, place, score, tokens, line, text) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(session, u.seq, u.order, u.score, u.tokens, u.line, put(u.text)) for u in units],
+    )
+
+
+def insert_pieces(db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece]) -> None:
+    """Pieces with their search rows. `scope` is the session's scope column."""
+    first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM piece").fetchone()[0]
+    used = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'piece'").fetchone()
+    first = max(first, used[0] + 1 if used else 1)  # never the number of an erased piece
+    db.executemany(
+        "INSERT INTO piece (id, session, seq, place, line, end_line, number, head, text) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, session, p.seq, p.order, p.line, p.end_line, p.number, put(p.head), put(p.text))
+            for number, p in enumerate(pieces, first)
+        ],
+    )
+    db.executemany(
+        "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
+        [(number, scope, indexed(p.head, p.text)) for number, p in enumerate(pieces, first)],
+    )
+
+
+def indexed(head: str, text: str) -> str:
+    """The body column of a search row: the piece's distinct tokens. Erasing a row needs the same text again."""
+    return " ".join(sorted(distinct(f"{head}\n{text}")))
+
+
+def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> None:
+    rows = db.execute("SELECT id, head, text FROM piece WHERE session = ?", (session,)).fetchall()
+    db.executemany(
+        "INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)",
+        [(number, scope, indexed(get(head), get(text))) for number, head, text in rows],
+    )
+
+
+def in_chunks(values: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    """SQLite takes a bounded number of parameters in one statement."""
+    return (values[at : at + size] for at in range(0, len(values), size))
+
+
+def marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

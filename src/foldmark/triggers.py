@@ -1,0 +1,131 @@
+"""When a compaction is due. Knows nothing of how one is made.
+
+With prices the rent rule decides (see docs/explanation/when.md): compact when the reads of what a compaction
+would remove have cost as much as the compaction costs now. Without prices a size does. The cap always counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import msgspec
+
+from foldmark.budget import CHECKPOINT_FLOOR, Room
+from foldmark.drafts import MESSAGE_OVERHEAD, cost
+from foldmark.events import Event
+from foldmark.policy import Policy
+from foldmark.prices import Price
+from foldmark.reports import Reason
+from foldmark.rounds import border
+from foldmark.store import View
+
+IDLE_SECONDS = 300.0
+"""A cache is taken for cold after this pause when no prices say otherwise (the shortest lifetime on sale)."""
+
+
+class Sizes(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes of the scope's next request in tokens: `whole` as it would go out now, `alive` its part that the
+    provider's cache still holds, `landed` after a compaction (C'), `past` those already sent since the last one."""
+
+    whole: int
+    alive: int
+    landed: int
+    past: tuple[int, ...]
+
+
+def is_cold(view: View, prices: Price | None, now: float) -> bool:
+    """Whether the provider's cache has forgotten the last request, by the clock (or never saw one)."""
+    lifetime = prices.cache_seconds if prices else IDLE_SECONDS
+    return not view.state.last_time or now - view.state.last_time > lifetime
+
+
+def sizes(view: View, events: Sequence[Event], policy: Policy, room: Room, now: float) -> Sizes:
+    """Measure the view; `events` are its events as the mark shows them. Requests since the last compaction are read off the log: one per assistant event that
+    was recorded after it, at the reported input, else the static prefix plus the tokens in front of it."""
+    checkpoint = view.checkpoint
+    running = room.static + (checkpoint.tokens if checkpoint else 0) + sum(event.tokens for event in view.kept)
+    sent_after = checkpoint.head if checkpoint else 0
+    past: list[int] = []
+    for event in events:
+        if event.role == "assistant" and event.seq > sent_after:
+            past.append(event.usage.input if event.usage and event.usage.input else running)
+        if event.role != "control":
+            running += event.tokens + MESSAGE_OVERHEAD
+    if checkpoint and checkpoint.compacted_size:
+        landed = checkpoint.compacted_size
+    else:
+        landed = room.static + max(room.landing, _newest_round(events) + CHECKPOINT_FLOOR)
+    cold = is_cold(view, policy.prices, now)
+    alive = 0 if cold else min(view.state.last_size, running)
+    return Sizes(whole=running, alive=alive, landed=landed, past=tuple(past))
+
+
+def _newest_round(events: Sequence[Event]) -> int:
+    return cost(events[border(events, 1) :])
+
+
+def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, force: bool) -> Reason | None:
+    """Why a compaction is due, or None. `force` asks for one whatever the size."""
+    above = measured.whole - room.static
+    if force:
+        return Reason("manual", above, 0, "asked for")
+    if above >= room.cap:
+        return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
+    if above < room.nothing_below or above < view.state.held:
+        return None
+    if policy.triggers is not None:
+        reason: Reason | None = policy.triggers(view, now)
+        return reason
+    if room.forced:
+        first = view.checkpoint is None and above > room.landing
+        if first or above >= room.trigger:
+            return Reason("target", above, room.trigger, f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}")
+        return None
+    if policy.prices is not None:
+        return rent(policy.prices, room, measured)
+    if above >= room.trigger:
+        return Reason(
+            "size", above, room.trigger,
+            f"{above:,} tokens above the static prefix; without prices {room.trigger:,} is the limit",
+        )  # fmt: skip
+    return None
+
+
+def rent(prices: Price, room: Room, measured: Sizes) -> Reason | None:
+    """The rent rule (economics, section 6), in units of one plain input token; the call is 0, made by code."""
+    cost, paid = rent_account(prices, room, measured)
+    goes = measured.whole - measured.landed
+    if paid >= cost and goes >= (measured.landed - room.static) / 4:
+        return Reason("rent", paid, cost, f"reads of what would go have cost {paid:,.0f}, compacting costs {cost:,.0f}")
+    return None
+
+
+def rent_account(prices: Price, room: Room, measured: Sizes) -> tuple[float, float]:
+    """(cost of compacting now, rent paid since the last compaction)."""
+    read, write, head = prices.read, prices.write, room.static
+    cold = measured.alive == 0 or head < prices.minimum_prefix
+    after = (write if cold else read) * head + write * (measured.landed - head)
+    before = read * measured.alive + write * (measured.whole - measured.alive)
+    paid = read * sum(max(0, size - measured.landed) for size in measured.past)
+    return after - before, paid
+
+
+def expected_next(policy: Policy, room: Room, measured: Sizes, growth: float) -> tuple[int, str]:
+    """(size of the whole request at which the next compaction is expected, why). `growth` is tokens per request.
+
+    With prices: X - Y = sqrt(2 g K / r) above what a compaction leaves; else the trigger.
+    """
+    limit = room.static + room.cap
+    if policy.prices is None:
+        size = room.static + (room.trigger if room.trigger < room.cap else room.cap)
+        word = "target" if room.forced else "no prices are given, so the fixed size rules"
+        return min(size, limit), word
+    read, write = policy.prices.read, policy.prices.write
+    if read <= 0:
+        return limit, "cached tokens cost nothing, so only the cap counts"
+    body = measured.landed - room.static
+    cost = (write - read) * body + read * measured.landed
+    swing = sqrt(2 * max(growth, 1.0) * cost / read)
+    size = max(measured.landed + round(swing), room.static + room.nothing_below)
+    return min(size, limit), f"rent rule at {growth:,.0f} tokens of growth per request"

@@ -1,0 +1,82 @@
+"""Refuses a checkpoint that would lose or invent something. Knows nothing of how it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from foldmark.checkpoint import Checkpoint, Fact, Unit
+from foldmark.errors import SummaryRejected
+from foldmark.render import TAG, escape
+from foldmark.store import View
+from foldmark.tokens import count
+
+State = Mapping[tuple[str, str], Fact]
+
+_LANDS = 1.02
+"""A text may pass its room by this much before it needs a warning that says why."""
+
+
+def validate(
+    checkpoint: Checkpoint, material: tuple[State, Sequence[Fact], Sequence[Unit]], view: View
+) -> Checkpoint:
+    """The checkpoint itself, when everything holds. Raises SummaryRejected with every reason that does not."""
+    reasons = reasons_against(checkpoint, material[0], view.checkpoint)
+    if reasons:
+        raise SummaryRejected(tuple(reasons))
+    return checkpoint
+
+
+def reasons_against(checkpoint: Checkpoint, state: State, previous: Checkpoint | None = None) -> list[str]:
+    """Why a checkpoint may not be committed; empty when it may."""
+    return [
+        *_boundary_reasons(checkpoint, previous),
+        *_content_reasons(checkpoint, state),
+        *_ref_reasons(checkpoint),
+        *_size_reasons(checkpoint),
+    ]
+
+
+def _boundary_reasons(checkpoint: Checkpoint, previous: Checkpoint | None) -> list[str]:
+    found = []
+    if checkpoint.boundary < 1:
+        found.append(f"it covers nothing (boundary {checkpoint.boundary})")
+    if previous and checkpoint.version <= previous.version:
+        found.append(f"version {checkpoint.version} does not follow version {previous.version}")
+    if previous and checkpoint.boundary < previous.boundary:
+        found.append(f"the boundary moved back from event {previous.boundary} to {checkpoint.boundary}")
+    late = [seq for seq in checkpoint.kept if seq > checkpoint.boundary]
+    if late:
+        found.append(f"kept events {late} stand after the boundary {checkpoint.boundary}")
+    return found
+
+
+def _content_reasons(checkpoint: Checkpoint, state: State) -> list[str]:
+    """Nothing the user demanded may be missing, and a skeleton without content is no checkpoint."""
+    text, found = checkpoint.text, []
+    if not any(section.lines for section in checkpoint.sections) and not checkpoint.excerpts:
+        found.append("it has no content")
+    if not (text.startswith(f"<{TAG} ") and text.count(f"</{TAG}>") == 1):
+        found.append("its head or foot is missing or doubled")
+    for (kind, _), fact in state.items():
+        if kind not in ("constraint", "correction") or fact.status == "gone" or fact.seq > checkpoint.boundary:
+            continue
+        if escape(fact.value) not in text:
+            found.append(f"the user's words of event:{fact.seq} are not in it to the letter: {fact.value[:80]!r}")
+    return found
+
+
+def _ref_reasons(checkpoint: Checkpoint) -> list[str]:
+    refs = {ref for section in checkpoint.sections for line in section.lines for ref in line.refs}
+    refs |= {excerpt.seq for excerpt in checkpoint.excerpts} | {name.where for name in checkpoint.names}
+    wrong = sorted(ref for ref in refs if not 1 <= ref <= checkpoint.boundary)
+    return [f"it refers to events {wrong[:5]} outside 1 to {checkpoint.boundary}"] if wrong else []
+
+
+def _size_reasons(checkpoint: Checkpoint) -> list[str]:
+    true = count(checkpoint.text)
+    found = []
+    if true != checkpoint.tokens:
+        found.append(f"it says {checkpoint.tokens:,} tokens and has {true:,}")
+    if checkpoint.target and true > checkpoint.target * _LANDS and not checkpoint.warnings:
+        found.append(f"it has {true:,} tokens, more than its room of {checkpoint.target:,}, and does not say why")
+    return found

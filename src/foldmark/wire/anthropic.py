@@ -1,0 +1,14 @@
+"""The wire of Anthropic Messages. Knows nothing of storage or budgets."""
+
+from __future__ import annotations
+
+from foldmark.wire.anthropic_reading import read, read_messages
+from foldmark.wire.anthropic_rules import RULES, validate
+from foldmark.wire.anthropic_writing import lost, write
+from foldmark.wire.refusals import overflow
+from foldmark.wire.values import Overhead
+
+NAME = "anthropic"
+OVERHEAD = Overhead()
+
+__all__ = ["NAME", "OVERHEAD", "RULES", "lost", "overflow", "read", "read_messages", "validate", "write"]

@@ -1,0 +1,224 @@
+"""Events as an Anthropic Messages payload. Knows nothing of reading, storage or budgets.
+
+Roles alternate by merging neighbours; results come first in their user message, in call order. A call id that
+comes back in a later step gets a number, because ids must be unique in a request. Arguments that are no JSON
+object are wrapped as `{"_raw": "…"}`; ids and names outside the allowed pattern get a safe spelling; lone
+surrogates and NUL become U+FFFD; text that ends an assistant message loses its trailing white space (the API
+refuses it at the end of a request, and a text must look the same wherever it stands). No cache marks are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.wire.anthropic_reading import PROVIDER
+from foldmark.wire.grouping import Group, Message, Writer
+from foldmark.wire.media import is_supported, left_out
+from foldmark.wire.plain import clean_text, clean_value, parse_json, safe_name
+from foldmark.wire.strings import dirty_strings
+from foldmark.wire.tools import anthropic_tools
+
+ID_LIMIT = 64
+NAME_LIMIT = 128
+EMPTY_RESULT = "(no output)"
+OPENING = "[The conversation goes on from here.]"
+"""Written in front when the first event is the assistant's: the first message must be the user's."""
+
+Block = dict[str, Any]
+
+
+def write(
+    system: str,
+    tools: Iterable[Any] | None,
+    events: Sequence[Event],
+    *,
+    model: str | None = None,
+    max_output: int | None = None,
+) -> dict[str, Any]:
+    """The payload for `client.messages.create(**payload)`; the same input gives the same bytes.
+
+    It is the caller's to change: nothing in it is shared with later payloads but strings and nested inputs.
+    """
+    payload: dict[str, Any] = {}
+    if model:
+        payload["model"] = model
+    if max_output:
+        payload["max_tokens"] = max_output
+    if shaped := anthropic_tools(tools):
+        payload["tools"] = shaped
+    if system.strip():
+        payload["system"] = clean_text(system)
+    messages = _WRITER.messages(events)
+    if messages and messages[0]["role"] == "assistant":
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
+    payload["messages"] = messages
+    return payload
+
+
+def lost(events: Iterable[Event]) -> list[str]:
+    """What this wire cannot carry of these events, one line per sort: other providers' reasoning and blocks,
+    thinking without its signature, and images of types that it refuses."""
+    counts: dict[str, int] = {}
+    for event in events:
+        for part in event.parts if event.role != "control" else ():
+            if isinstance(part, Reasoning) and not _replayable(part):
+                what = f"reasoning of {part.provider or 'an unnamed provider'}"
+            elif isinstance(part, Opaque) and part.provider != PROVIDER:
+                what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
+            elif isinstance(part, Image) and not is_supported(part):
+                what = f"image of type {part.media_type or 'unknown'}"
+            else:
+                continue
+            counts[what] = counts.get(what, 0) + 1
+    return [f"{count} x {what}" for what, count in counts.items()]
+
+
+def _extend(messages: list[Message], group: Group[list[Block]], used: set[str]) -> None:
+    steps = [dict(block) for _, form in group.assistants for block in form]
+    answers = [dict(block) for _, form in group.results for block in form]
+    _make_unique(steps, answers, used)
+    if steps:
+        _append(messages, "assistant", steps)
+    words = [block for _, form in group.others for block in form]
+    if answers or words:
+        _append(messages, "user", answers + words)
+
+
+def _fresh(message: Message) -> Message:
+    """A copy that a caller may change (mark for caching, extend) without touching what is remembered."""
+    return {"role": message["role"], "content": [{**block} for block in message["content"]]}
+
+
+def _append(messages: list[Message], role: str, blocks: list[Block]) -> None:
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] += blocks
+    else:
+        messages.append({"role": role, "content": blocks})
+
+
+def _make_unique(steps: list[Block], answers: list[Block], used: set[str]) -> None:
+    """Number call ids that an earlier step used, in the assistant's blocks and in their answers."""
+    renamed: dict[str, list[str]] = {}
+    for block in steps:
+        if block["type"] != "tool_use":
+            continue
+        call_id = block["id"]
+        if call_id in used:
+            stem, number = call_id[: ID_LIMIT - 6], 2
+            while f"{stem}_{number}" in used:
+                number += 1
+            block["id"] = f"{stem}_{number}"
+        renamed.setdefault(call_id, []).append(block["id"])
+        used.add(block["id"])
+    for block in answers:
+        if ids := renamed.get(block["tool_use_id"]):
+            block["tool_use_id"] = ids.pop(0) if len(ids) > 1 else ids[0]
+
+
+def _form(event: Event) -> list[Block]:
+    """The blocks of one event, empty when it has nothing to say."""
+    if event.role == "assistant":
+        return _assistant(event)
+    if event.role == "tool":
+        return _result(event)
+    return [block for part in event.parts for block in _said(part)]
+
+
+def _assistant(event: Event) -> list[Block]:
+    blocks: list[Block] = []
+    for part in event.parts:
+        if isinstance(part, Reasoning):
+            if part.raw is not None and _replayable(part):
+                blocks.append(dict(part.raw))
+        elif isinstance(part, ToolCall):
+            blocks.append(_call(part))
+        elif isinstance(part, Opaque):
+            if part.provider == PROVIDER:
+                blocks.append(dict(clean_value(part.raw)))
+        elif not isinstance(part, Image):
+            blocks += _said(part)
+    # The API refuses a message that ends in thinking: it says nothing without the step that it led to.
+    while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+        blocks.pop()
+    if blocks and blocks[-1]["type"] == "text":
+        blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
+    return blocks
+
+
+def _replayable(part: Reasoning) -> bool:
+    """Thinking goes back only whole: without its signature it is refused, and dirty text must not be mended."""
+    if part.provider != PROVIDER or part.raw is None or any(dirty_strings(part.raw, "")):
+        return False
+    return part.raw.get("type") == "redacted_thinking" or bool(part.raw.get("signature"))
+
+
+def _call(call: ToolCall) -> Block:
+    return {
+        "type": "tool_use",
+        "id": safe_name(call.id, ID_LIMIT),
+        "name": safe_name(call.name, NAME_LIMIT),
+        "input": input_of(call.arguments),
+    }
+
+
+def input_of(arguments: str) -> dict[str, Any]:
+    """Arguments as the object the API wants; anything that is no JSON object is wrapped as `{"_raw": "…"}`."""
+    if not arguments.strip():
+        return {}
+    try:
+        value = parse_json(arguments)
+    except ValueError:
+        return {"_raw": clean_text(arguments)}
+    return clean_value(value) if isinstance(value, Mapping) else {"_raw": clean_text(arguments)}
+
+
+def _result(event: Event) -> list[Block]:
+    result = event.result
+    if result is None:
+        return []
+    content: list[Block] = [{"type": "text", "text": clean_text(result.text)}] if result.text.strip() else []
+    content += [_image(image) for image in result.images]
+    content += [
+        dict(clean_value(part.raw))
+        for part in event.parts
+        if isinstance(part, Opaque) and part.provider == PROVIDER
+    ]
+    block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, ID_LIMIT)}
+    only_text = len(content) == 1 and content[0]["type"] == "text"
+    block["content"] = content[0]["text"] if only_text else (content or EMPTY_RESULT)
+    if result.is_error:
+        block["is_error"] = True
+    return [block]
+
+
+def _said(part: Any) -> list[Block]:
+    """A text, paste, image or foreign block as blocks; blank text writes nothing."""
+    if isinstance(part, Text) and part.text.strip() and part.raw and part.raw.get("type") == "text":
+        return [dict(clean_value(part.raw))]
+    if isinstance(part, (Text, Paste)):
+        return [{"type": "text", "text": clean_text(part.text)}] if part.text.strip() else []
+    if isinstance(part, Image):
+        return [_image(part)]
+    if isinstance(part, Opaque):
+        if part.provider == PROVIDER:
+            return [dict(clean_value(part.raw))]
+        kind = part.raw.get("type", "foreign")
+        return [{"type": "text", "text": f"[a {kind} block of another provider is left out]"}]
+    if isinstance(part, ToolResult):
+        return [{"type": "text", "text": clean_text(part.text) or EMPTY_RESULT}]
+    return []
+
+
+def _image(image: Image) -> Block:
+    if not is_supported(image):
+        return {"type": "text", "text": left_out(image)}
+    if image.data:
+        source = {"type": "base64", "media_type": image.media_type, "data": clean_text(image.data)}
+    else:
+        source = {"type": "url", "url": clean_text(image.url)}
+    return {"type": "image", "source": source}
+
+
+_WRITER: Writer[list[Block]] = Writer(_form, _extend, _fresh)

@@ -1,0 +1,129 @@
+"""Events as rounds on their way out, and the memory of what was written. Knows nothing of any provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from foldmark.events import Event
+
+Form = TypeVar("Form")
+Message = dict[str, Any]
+
+
+class Group(NamedTuple, Generic[Form]):
+    """Assistant events that become one assistant message, the results that follow, and everything else up to the
+    next assistant: each as (event, its written form). `start` is the place of the first event."""
+
+    start: int
+    assistants: list[tuple[Event, Form]]
+    results: list[tuple[Event, Form]]
+    others: list[tuple[Event, Form]]
+
+
+class Forms(Generic[Form]):
+    """Remembers the written form of events, so that a request touches only what is new.
+
+    Events are immutable, so the object is its own key; it is kept beside its form so that the key cannot be given
+    to another object. Bounded: the oldest half leaves when `limit` is reached. Callers copy what they hand out.
+    """
+
+    def __init__(self, build: Callable[[Event], Form], limit: int = 8192) -> None:
+        self._build, self._limit = build, limit
+        self._known: dict[int, tuple[Event, Form]] = {}
+
+    def of(self, event: Event) -> Form:
+        known = self._known.get(id(event))
+        if known is not None and known[0] is event:
+            return known[1]
+        form = self._build(event)
+        if len(self._known) >= self._limit:
+            for key in list(self._known)[: self._limit // 2]:
+                self._known.pop(key, None)
+        self._known[id(event)] = (event, form)
+        return form
+
+
+class Written(NamedTuple):
+    """The messages of the first events of a list, up to the last group (which may still grow), and the call ids
+    they use."""
+
+    events: list[Event]
+    messages: list[Message]
+    used: frozenset[str]
+
+
+class Writer(Generic[Form]):
+    """Turns events into messages; a list that goes on from one written before costs only its new end.
+
+    `extend(messages, group, used)` writes one group; `copy(message)` makes a message that the caller may change.
+    The last `keep` lists are remembered, so that a few sessions can take turns.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[Event], Form],
+        extend: Callable[[list[Message], Group[Form], set[str]], None],
+        copy: Callable[[Message], Message],
+        keep: int = 4,
+    ) -> None:
+        self._forms, self._extend, self._copy, self._keep = Forms(build), extend, copy, keep
+        self._memory: tuple[Written, ...] = ()
+
+    def messages(self, events: Sequence[Event]) -> list[Message]:
+        events = list(events)
+        known = self._recall(events)
+        start, messages, used = len(known.events), list(known.messages), set(known.used)
+        latest: Written | None = None
+        for group in grouped(events[start:], self._forms):
+            # A message of the same role might be merged into the one before: that is no place to go on from.
+            if group.assistants and messages and messages[-1]["role"] != "assistant":
+                latest = Written(events[: start + group.start], list(messages), frozenset(used))
+            self._extend(messages, group, used)
+        if latest is not None:
+            rest = tuple(entry for entry in self._memory if entry is not known)
+            self._memory = (latest, *rest[: self._keep - 1])
+        copy = self._copy
+        return [copy(message) for message in messages]
+
+    def _recall(self, events: list[Event]) -> Written:
+        for entry in self._memory:
+            # The comparison is by identity first, so a known list of thousands costs microseconds.
+            if len(entry.events) <= len(events) and entry.events == events[: len(entry.events)]:
+                return entry
+        return Written([], [], frozenset())
+
+
+def grouped(events: Iterable[Event], forms: Forms[Form]) -> list[Group[Form]]:
+    """Events as groups. An event that writes nothing (control, an aborted empty step) takes no part.
+
+    Two assistant events with nothing between them share a group while the first has calls: a call must be answered
+    before the next assistant message, and transcripts that split one step over several records mean one message.
+    """
+    groups: list[Group[Form]] = [Group(0, [], [], [])]
+    _, assistants, results, others = groups[0]
+    for at, event in enumerate(events):
+        role = event.role
+        form = None if role == "control" else forms.of(event)
+        if not form:
+            continue
+        if role == "assistant":
+            if assistants and not results and not others and any(held[0].calls for held in assistants):
+                assistants.append((event, form))
+                continue
+            assistants, results, others = [(event, form)], [], []
+            groups.append(Group(at, assistants, results, others))
+        elif role == "tool":
+            results.append((event, form))
+        else:
+            others.append((event, form))
+    return [_in_call_order(group) for group in groups if group.assistants or group.results or group.others]
+
+
+def _in_call_order(group: Group[Form]) -> Group[Form]:
+    """Results in the order of their calls; results of no call here keep their order and come last."""
+    if len(group.results) > 1:
+        calls = [call.id for event, _ in group.assistants for call in event.calls]
+        place = {call_id: at for at, call_id in reversed(list(enumerate(calls)))}
+        group.results.sort(key=lambda held: place.get(held[0].result.call_id if held[0].result else "", len(calls)))
+    return group

@@ -1,0 +1,134 @@
+"""Plain data in, safe text out: SDK objects to dicts, dirty text to strict UTF-8. Knows nothing of messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from foldmark.errors import WireError
+
+REPLACEMENT = "\ufffd"
+
+
+def plain(value: Any) -> Any:
+    """An SDK object as the dict that arrived (fields nobody set are left out); everything else as it is."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        return value
+    try:
+        return dump(exclude_unset=True)
+    except TypeError:
+        return dump()
+
+
+def as_mapping(value: Any, path: str) -> Mapping[str, Any]:
+    """The value as a dict. Raises WireError at `path` when it is none."""
+    value = plain(value)
+    if not isinstance(value, Mapping):
+        raise WireError(path, f"expected an object, found {type(value).__name__}.")
+    return value
+
+
+def as_text(value: Any, path: str) -> str:
+    """The value as text, None as the empty text. Raises WireError at `path` when it is neither."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise WireError(path, f"expected text, found {type(value).__name__}.")
+    return value
+
+
+def as_name(value: Any, path: str) -> str:
+    """The value as a text that is not empty: an id or a name. Raises WireError at `path`."""
+    text = as_text(value, path)
+    if not text:
+        raise WireError(path, "is missing or empty; without it a call and its result cannot be linked.")
+    return text
+
+
+def items(value: Any, path: str) -> list[Any]:
+    """The value as a list, None as the empty one. Raises WireError at `path` when it is neither."""
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise WireError(path, f"expected a list, found {type(value).__name__}.")
+    return list(value)
+
+
+def compact_json(value: Any) -> str:
+    """JSON text without spaces, keys in arrival order, so that the same value always gives the same bytes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def clean_text(text: str) -> str:
+    """Text that encodes to strict UTF-8: lone surrogates and NUL become U+FFFD, the rest stays."""
+    if "\x00" in text:
+        text = text.replace("\x00", REPLACEMENT)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A pair of surrogates (text built from UTF-16 halves) joins to its character; lone halves are replaced.
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def clean_value(value: Any) -> Any:
+    """The same JSON value with every text (keys too) cleaned."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, Mapping):
+        return {clean_text(str(key)): clean_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean_value(item) for item in value]
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def parse_json(text: str) -> Any:
+    """The value of strict JSON text (no NaN, no infinity). Raises ValueError."""
+    try:
+        return _STRICT.decode(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is strict JSON."""
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError, UnicodeEncodeError):
+        # Escaped lone surrogates are JSON to a provider and not to this decoder: ask the slower one.
+        try:
+            parse_json(text)
+        except ValueError:
+            return False
+    return True
+
+
+def digest(text: str, length: int = 8) -> str:
+    """A short stable hash of a text, as hex."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()[:length]
+
+
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def safe_name(name: str, limit: int) -> str:
+    """A name that matches `[a-zA-Z0-9_-]{1,limit}`; names that do stay as they are. Others get a hash, so that
+    two different ones never meet."""
+    if name and len(name) <= limit and not _UNSAFE.search(name):
+        return name
+    return f"{_UNSAFE.sub('_', name)[: limit - 9]}_{digest(name)}"

@@ -1,0 +1,89 @@
+"""Tool definitions in the neutral form `{name, description, parameters}`. Knows nothing of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from foldmark.events import Event
+from foldmark.wire.plain import as_mapping, as_name, clean_value
+
+EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def neutral_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Tools in neutral form, from neutral, OpenAI-shaped or Anthropic-shaped ones (dicts or SDK objects).
+
+    A provider's own tool (web search and the like, which has no schema) is kept whole under `raw` with its
+    `provider`, and is written to that provider only. Raises WireError with the path `tools[i]`.
+    """
+    return [_neutral(as_mapping(tool, f"tools[{at}]"), f"tools[{at}]") for at, tool in enumerate(tools or ())]
+
+
+def _neutral(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
+    if "raw" in tool and "provider" in tool:
+        return dict(tool)
+    kind = tool.get("type")
+    if isinstance(tool.get("function"), Mapping):
+        return _described(tool["function"], tool["function"].get("parameters"), f"{path}.function")
+    if "input_schema" in tool:
+        return _described(tool, tool["input_schema"], path)
+    if kind in (None, "function") and "name" in tool:
+        return _described(tool, tool.get("parameters"), path)
+    provider = "openai" if kind == "custom" and "custom" in tool else "anthropic"
+    raw = {key: value for key, value in tool.items() if key != "cache_control"}
+    return {"name": str(tool.get("name") or kind or ""), "provider": provider, "raw": raw}
+
+
+def _described(tool: Mapping[str, Any], parameters: Any, path: str) -> dict[str, Any]:
+    neutral = {
+        "name": as_name(tool.get("name"), f"{path}.name"),
+        "description": tool.get("description") or "",
+        "parameters": parameters or dict(EMPTY_SCHEMA),
+    }
+    if tool.get("strict") is not None:
+        neutral["strict"] = tool["strict"]
+    return neutral
+
+
+def openai_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Tools as chat completions takes them; another provider's own tools are left out."""
+    out: list[dict[str, Any]] = []
+    for tool in neutral_tools(tools):
+        if "raw" in tool:
+            if tool["provider"] == "openai":
+                out.append(clean_value(tool["raw"]))
+            continue
+        function = {"name": tool["name"]}
+        if tool["description"]:
+            function["description"] = tool["description"]
+        function["parameters"] = tool["parameters"]
+        if "strict" in tool:
+            function["strict"] = tool["strict"]
+        out.append({"type": "function", "function": clean_value(function)})
+    return out
+
+
+def anthropic_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Tools as the Messages API takes them; another provider's own tools are left out."""
+    out: list[dict[str, Any]] = []
+    for tool in neutral_tools(tools):
+        if "raw" in tool:
+            if tool["provider"] == "anthropic":
+                out.append(clean_value(tool["raw"]))
+            continue
+        shaped = {"name": tool["name"]}
+        if tool["description"]:
+            shaped["description"] = tool["description"]
+        shaped["input_schema"] = tool["parameters"]
+        out.append(clean_value(shaped))
+    return out
+
+
+def tools_of_calls(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """A stub definition for every tool that the events call, in order of first use.
+
+    For transcripts that come without schemas: some providers refuse tool blocks when no tool is defined.
+    """
+    names = dict.fromkeys(call.name for event in events for call in event.calls)
+    return [{"name": name, "description": "", "parameters": dict(EMPTY_SCHEMA)} for name in names]
