@@ -6,7 +6,7 @@ cut in a tool result or assistant text (not in the system text), and no tool res
 in between. Words as rare as
 the second rarest count as it. It is *in text* when the request holds it, and *in context* when the name and two of the rarest plain words
 within 80 characters of an earlier occurrence stand within 200 characters of each other in the request. It is *old*
-when it was last seen before the newest fifth of the past. `docs/measures.md` says the rest.
+when it last stood in any message before the newest fifth of the past. `docs/measures.md` says the rest.
 """
 
 from __future__ import annotations
@@ -109,16 +109,17 @@ class Past:
         self.texts: list[str] = []
         self.counts: Counter[str] = Counter()
         self.where: dict[str, list[int]] = {}  # name -> texts it stood in
-        self.ends: list[int] = []  # tokens of the session up to each text
+        self.seen: dict[str, int] = {}  # name -> tokens of the session up to where it last stood, whoever said it
 
     def add(self, message: Message, tokens_so_far: int) -> None:
+        if message["role"] != "system":
+            self.seen.update((name, tokens_so_far) for name in find_names(message_text(message)))
         if message["role"] not in ("tool", "assistant"):
             return
         text = content_text(message)
         if not text:
             return
         self.texts.append(text)
-        self.ends.append(tokens_so_far)
         self.counts.update(set(plain_words(text)))
         for name in find_names(text):
             self.where.setdefault(name, []).append(len(self.texts) - 1)
@@ -151,7 +152,7 @@ def ask(messages: Sequence[Message], cuts: int = CUTS) -> list[Cut]:
         questions = []
         for name, text in _used_next(messages[at:]).items():
             if name in past.where and name not in system and (contexts := past.contexts(name)):
-                old = past.ends[past.where[name][-1]] < 0.8 * tokens
+                old = past.seen[name] < 0.8 * tokens
                 questions.append(Question(name, old, contexts, text))
         out.append(Cut(at, tuple(questions)))
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -151,27 +151,22 @@ def _admit_words(
     return msgspec.structs.replace(event, parts=tuple(parts)), bodies
 
 
-_FENCED = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
-    r"|^[ \t]*<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>[ \t]*\n?(?P<inner>.*?)</(?P=tag)>[ \t]*$",
-    re.MULTILINE | re.DOTALL,
+_OPENING = re.compile(
+    r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>)[^\n]*$", re.MULTILINE
 )
-_BLOCK = 1_000  # characters: a shorter block saves less than its own preview and ref cost
+_BLOCK = 1_000
+"""Characters: a shorter block saves less than its own preview and ref cost."""
 
 
 def split_words(text: str, limit: int, meter: tokens.TokenCounter) -> list[tuple[str, bool]]:
-    """(piece, is it pasted) pairs that join to the text again. Fenced and tagged blocks are pasted; when
-    the words left are still over `limit`, the part between the first and the last paragraphs counts as
-    pasted too."""
+    """(piece, is it pasted) pairs that join to the text again. Fenced and tagged blocks are pasted; when the
+    words left are still over `limit`, the part between the first and the last paragraphs counts as pasted too."""
     pieces: list[tuple[str, bool]] = []
     at = 0
-    for match in _FENCED.finditer(text):
-        group = "code" if match["fence"] else "inner"
-        start, end = match.span(group)
-        if end - start < _BLOCK:
-            continue
-        pieces += [(text[at:start], False), (text[start:end], True)]
-        at = end
+    for start, end in _blocks(text):
+        if end - start >= _BLOCK:
+            pieces += [(text[at:start], False), (text[start:end], True)]
+            at = end
     pieces.append((text[at:], False))
     out: list[tuple[str, bool]] = []
     for piece, is_paste in pieces:
@@ -180,6 +175,27 @@ def split_words(text: str, limit: int, meter: tokens.TokenCounter) -> list[tuple
         else:
             out += _around(piece, limit)
     return [(piece, is_paste) for piece, is_paste in out if piece]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Insides of fenced and tagged blocks that begin a line, outermost only. An unclosed fence reaches to the end."""
+    at = 0
+    unclosed: set[str] = set()
+    while opening := _OPENING.search(text, at):
+        start = at = min(len(text), opening.end() + 1)
+        if fence := opening["fence"]:
+            closing = re.compile(rf"^[ \t]*{fence}[ \t]*$", re.MULTILINE).search(text, start)
+            end, at = closing.span() if closing else (len(text), len(text))
+        else:
+            tag = f"</{opening['tag']}>"
+            start = opening.end("tag") + 1
+            end = -1 if tag in unclosed else text.find(tag, start)
+            if end < 0:
+                unclosed.add(tag)
+                continue
+            start = text.find(">", start - 1) + 1
+            at = end + len(tag)
+        yield start, end
 
 
 def _around(text: str, limit: int) -> list[tuple[str, bool]]:

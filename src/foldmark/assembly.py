@@ -31,9 +31,7 @@ def assemble(
     bar: str = "",
 ) -> Draft:
     """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
-    demoted = {change.seq for change in changes if change.status == "demoted"}
-    shown = [dress(event, event.seq in demoted) for event in events if event.role != "control"]
-    repaired, warnings = repair(shown)
+    repaired, warnings = repair([event for event in dressed(events, changes) if event.role != "control"])
     head: list[Event] = []
     if checkpoint:
         if layout.checkpoint == "system":
@@ -79,6 +77,12 @@ def _system_as_user(event: Event) -> Event:
         return dress(event)
     text = "\n".join(getattr(_as_text(part), "text", "") for part in event.parts)
     return priced(injected(f"Pinned, from {event.role} ({event_ref(event.seq)}), verbatim:\n{text}", seq=event.seq))
+
+
+def dressed(events: Sequence[Event], changes: Sequence[Change]) -> list[Event]:
+    """Cleaned events as they are shown, with refs; their `tokens` are those of the shown form."""
+    demoted = {change.seq for change in changes if change.status == "demoted"}
+    return [dress(event, event.seq in demoted) for event in events]
 
 
 _dressed: dict[tuple[int, bool], tuple[Event, Event]] = {}

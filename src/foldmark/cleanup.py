@@ -118,7 +118,7 @@ def next_mark(
     mark = mark_at(view.events, policy, reason or f"over {trigger // 2:,} tokens", now, old)
     if mark.seq <= old.seq:
         return old
-    # A free moment (nothing cached is broken) needs no minimum; else the saving must be worth the rewritten cache.
+    # A free moment (no cache is broken) needs no minimum; else the saving must be worth a rewritten cache.
     needed = 1 if reason else max(1, round(policy.cleanup.minimum_share * (above + frame.static_tokens)))
     if _could_go(view.events, old, mark, policy) < needed or above - _size(view, mark, policy) < needed:
         return old

@@ -6,17 +6,18 @@ compactions in a row cannot drift. Knows nothing of stores, of requests, or of w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from foldmark.budget import Room
-from foldmark.checkpoint import Checkpoint, Excerpt, Fact, Line, Mark, Name, Section, Unit
+from foldmark.checkpoint import Checkpoint, Fact, Line, Mark, Name, Section, Unit
 from foldmark.events import Event
+from foldmark.filling import Filling, Page
 from foldmark.policy import Policy
-from foldmark.render import render, render_head, render_line, render_name, render_unit
-from foldmark.salience import rank
+from foldmark.render import render, render_name
+from foldmark.salience import Tally, rank, rank_names
 from foldmark.sections import (
     CONSTRAINTS,
     USER_MESSAGES,
@@ -26,21 +27,18 @@ from foldmark.sections import (
     clip,
     common_root,
     heads,
+    is_constraint,
     task_mark,
     user_messages,
 )
 from foldmark.store import View
-from foldmark.tokens import count
-
-Counter = Callable[[str], int]
+from foldmark.tokens import TokenCounter, count
 
 FIRST_CHARACTERS = 160
 """What an old user message falls to; its constraints stand in full in a section of their own."""
-_LOWEST = 0.985
-"""Filling goes on while the true count is below this share of the room."""
-_MISSES = 300  # units that may be too long for the rest of the room before the filling gives up
-_ROUNDS = 6  # true counts at most
 
+FOCUS_WEIGHT = 2.0
+"""What a unit with a word of the focus is worth against the same without."""
 
 Material = tuple[State, Sequence[Fact], Sequence[Unit]]
 """What a store gives of the covered log: newest fact per (kind, key), all facts in order, best units."""
@@ -72,16 +70,37 @@ def name_limit(room_tokens: int, policy: Policy) -> int:
 
 
 def compose(
-    span: Covering, material: Material, view: View, space: Room, policy: Policy, *, now: float, focus: str = "",
-    names: Sequence[Name] = (), counter: Counter = count,
-) -> Checkpoint:  # fmt: skip
-    """The next checkpoint of a view: `write_checkpoint` for a span, with the numbers that the view and room give."""
+    span: Covering,
+    material: Material,
+    view: View,
+    space: Room,
+    policy: Policy,
+    *,
+    now: float,
+    focus: str = "",
+    names: Sequence[Name] = (),
+    tally: Tally | None = None,
+    counter: TokenCounter = count,
+) -> Checkpoint:
+    """The next checkpoint of a view: `write_checkpoint` for a span, with the numbers that the view and room
+    give."""
     state, facts, units = material
     checkpoint = write_checkpoint(
-        version=(view.checkpoint.version if view.checkpoint else 0) + 1, boundary=span.boundary, mark=span.mark,
-        state=state, facts=facts, units=units, names=names, kept=tuple(event.seq for event in span.kept),
-        landing_tokens=span.room_tokens, policy=policy, focus=focus, now=now, counter=counter,
-    )  # fmt: skip
+        version=(view.checkpoint.version if view.checkpoint else 0) + 1,
+        boundary=span.boundary,
+        mark=span.mark,
+        state=state,
+        facts=facts,
+        units=units,
+        names=names,
+        tally=tally,
+        kept=tuple(event.seq for event in span.kept),
+        landing_tokens=span.room_tokens,
+        policy=policy,
+        focus=focus,
+        now=now,
+        counter=counter,
+    )
     return msgspec.structs.replace(
         checkpoint,
         compacted_size=space.static + space.landing,
@@ -90,68 +109,90 @@ def compose(
 
 
 def write_checkpoint(
-    *, version: int, boundary: int, mark: Mark, state: State, facts: Sequence[Fact], units: Sequence[Unit],
-    landing_tokens: int, policy: Policy, now: float, names: Sequence[Name] = (), kept: Sequence[int] = (),
-    focus: str = "", counter: Counter = count,
-) -> Checkpoint:  # fmt: skip
+    *,
+    version: int,
+    boundary: int,
+    mark: Mark,
+    state: State,
+    facts: Sequence[Fact],
+    units: Sequence[Unit],
+    landing_tokens: int,
+    policy: Policy,
+    now: float,
+    names: Sequence[Name] = (),
+    tally: Tally | None = None,
+    kept: Sequence[int] = (),
+    focus: str = "",
+    counter: TokenCounter = count,
+) -> Checkpoint:
     """The checkpoint that covers the log up to `boundary`, from facts and units alone.
 
-    `state` and `facts` are the newest fact per (kind, key) and all facts up to the boundary, `units` the stored ones,
-    `names` the working names, best first. The text costs at most `landing_tokens` (o200k), and 97% of it or more
-    when there is enough to say; what the user forbade is never left out, so a room smaller than that is passed, with
-    a warning. The same arguments give the same text.
+    `state` and `facts` are the newest fact per (kind, key) and all facts up to the boundary, `units` the
+    stored ones, `names` the working names, best first. The text costs at most `landing_tokens` (o200k), and
+    97% of it or more when there is enough to say; what the user forbade is never left out, so a room smaller
+    than that is passed, with a warning. The same arguments give the same text.
     """
-    page = _Page(version, boundary, counter)
+    page = Page(version, boundary, counter)
     shape = policy.shape
     room = max(0, landing_tokens - page.cost_of_frame())
-    sections = _all_sections(page, state, kept, landing_tokens, policy)
-    used = sum(page.cost_of_section(section) for section in sections)
+    sections, used = _all_sections(page, state, kept, landing_tokens, policy)
+    for thrift in (0.3, 0.0):  # a small room holds what must be there and little more
+        if used > room:
+            sections, used = _all_sections(page, state, kept, landing_tokens, policy, thrift)
     root = common_root(key for kind, key in state if kind == "file")
-    filling = _Filling(page, sections, _ranked(units, sections, focus), facts, root)
+    ranked = _ranked(units, sections, focus, tally, boundary)
+    filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
     names_budget = round(shape.names_share * landing_tokens)
     filling.fill(room - used - names_budget)
     text_so_far = render(version, boundary, sections, filling.excerpts(), ())
+    if tally and not names:
+        names = rank_names(tally, boundary, name_limit(landing_tokens, policy))
     chosen_names = _fill_names(page, names, text_so_far, names_budget)
     text, tokens = filling.land(landing_tokens, chosen_names)
     warnings: tuple[str, ...] = ()
     if tokens > landing_tokens:
-        warnings = (f"What is never left out costs {tokens:,} tokens, more than the room of {landing_tokens:,}.",)
+        warnings = (
+            f"What is never left out costs {tokens:,} tokens, more than the room of {landing_tokens:,}.",
+        )
     return Checkpoint(
-        version=version, boundary=boundary, text=text, tokens=tokens, mark=mark, kept=tuple(kept),
-        sections=tuple(sections), excerpts=tuple(filling.excerpts()), names=tuple(chosen_names),
-        target=landing_tokens, time=now, author="code", warnings=warnings,
-    )  # fmt: skip
+        version=version,
+        boundary=boundary,
+        text=text,
+        tokens=tokens,
+        mark=mark,
+        kept=tuple(kept),
+        sections=tuple(sections),
+        excerpts=tuple(filling.excerpts()),
+        names=tuple(chosen_names),
+        target=landing_tokens,
+        time=now,
+        author="code",
+        warnings=warnings,
+    )
 
 
 def _all_sections(
-    page: _Page, state: State, kept: Sequence[int], landing_tokens: int, policy: Policy
-) -> list[Section]:
+    page: Page,
+    state: State,
+    kept: Sequence[int],
+    landing_tokens: int,
+    policy: Policy,
+    thrift: float = 1.0,
+) -> tuple[list[Section], int]:
+    """The state sections with the user messages after goal and constraints, and what they cost together."""
     shape = policy.shape
-    sections = _fill_sections(page, candidates(state), round(shape.facts_share * landing_tokens))
-    messages = _fill_messages(page, state, kept, round(shape.user_share * landing_tokens))
+    facts_budget = round(shape.facts_share * landing_tokens * thrift)
+    user_budget = round(shape.user_share * landing_tokens * thrift)
+    sections = _fill_sections(page, candidates(state, landing_tokens), facts_budget)
+    messages = _fill_messages(page, state, kept, user_budget)
     if messages.lines:
-        at = 1 + max((i for i, section in enumerate(sections) if section.title in ("Goal", CONSTRAINTS)), default=-1)
+        first = ("Goal", CONSTRAINTS)
+        at = 1 + max((i for i, section in enumerate(sections) if section.title in first), default=-1)
         sections.insert(at, messages)
-    return sections
+    return sections, sum(page.cost_of_section(section) for section in sections)
 
 
-class _Page:
-    """What lines cost. Lines are counted one by one: a line break ends a token, so their sum is nearly the truth."""
-
-    def __init__(self, version: int, boundary: int, counter: Counter) -> None:
-        self.version, self.boundary, self.counter = version, boundary, counter
-
-    def cost_of_frame(self) -> int:
-        return self.counter(render(self.version, self.boundary, (), (), ())) + 30  # and the headings of excerpts, names
-
-    def cost_of_line(self, line: Line) -> int:
-        return self.counter(render_line(line)) + 1
-
-    def cost_of_section(self, section: Section) -> int:
-        return self.counter(section.title) + 3 + sum(map(self.cost_of_line, section.lines))
-
-
-def _fill_sections(page: _Page, found: Sequence[Candidate], budget: int) -> list[Section]:
+def _fill_sections(page: Page, found: Sequence[Candidate], budget: int) -> list[Section]:
     """What must be there, then round after round a few lines more of every section while the budget lasts."""
     taken = {number: list(candidate.lines[: candidate.must]) for number, candidate in enumerate(found)}
     left = budget - sum(page.cost_of_line(line) for lines in taken.values() for line in lines)
@@ -170,7 +211,9 @@ def _fill_sections(page: _Page, found: Sequence[Candidate], budget: int) -> list
             if len(have) == len(candidate.lines) and number in open_numbers:
                 open_numbers.remove(number)
     return [
-        _section(candidate, taken[number], page.version) for number, candidate in enumerate(found) if taken[number]
+        _section(candidate, taken[number], page.version)
+        for number, candidate in enumerate(found)
+        if taken[number]
     ]
 
 
@@ -182,21 +225,27 @@ def _section(candidate: Candidate, lines: list[Line], version: int) -> Section:
     return Section(candidate.title, tuple(shown))
 
 
-def _fill_messages(page: _Page, state: State, kept: Sequence[int], budget: int) -> Section:
-    """User messages, newest first within their share: verbatim while two thirds of it last (one message may take a
-    third), else the first words; shown in the order of the log."""
+def _fill_messages(page: Page, state: State, kept: Sequence[int], budget: int) -> Section:
+    """User messages, newest first within their share, shown in the order of the log.
+
+    Verbatim while two thirds of the share last (one message may take a third, an open request all of it),
+    else the first words. A message that is one sentence among the constraints is not said twice.
+    """
     chosen: list[Line] = []
     rest: list[int] = []
     left, verbatim = budget - 8, budget * 2 // 3
-    for fact in user_messages(state, kept):
+    for number, fact in enumerate(user_messages(state, kept)):
+        if number and is_constraint(state, fact.value):
+            continue
         mark = task_mark(state, fact.seq)
         line = Line(f"{mark}{fact.value}", (fact.seq,))
         cost = page.cost_of_line(line)
-        if cost > min(verbatim, left, max(budget // 3, 60)):
+        limit = left if not mark else min(verbatim, left, max(budget // 3, 60))
+        if cost <= limit:
+            verbatim -= cost
+        else:
             line = Line(f"{mark}{clip(' '.join(fact.value.split()), FIRST_CHARACTERS)}", (fact.seq,))
             cost = page.cost_of_line(line)
-        else:
-            verbatim -= cost
         if cost > left:
             rest.append(fact.seq)
             continue
@@ -204,24 +253,36 @@ def _fill_messages(page: _Page, state: State, kept: Sequence[int], budget: int) 
         left -= cost
     chosen.sort(key=lambda line: line.refs)
     if rest:
-        more = f"{len(rest)} more between event:{min(rest)} and event:{max(rest)}" if len(rest) > 1 else f"1 more, event:{rest[0]}"
-        chosen.insert(0, Line(f"{more}: search, or load compaction:{page.version}"))
+        where = f"between event:{min(rest)} and event:{max(rest)}" if len(rest) > 1 else f"at event:{rest[0]}"
+        chosen.insert(0, Line(f"{len(rest)} more {where}: search, or load compaction:{page.version}"))
     return Section(USER_MESSAGES, tuple(chosen))
 
 
-def _ranked(units: Sequence[Unit], sections: Sequence[Section], focus: str) -> list[Unit]:
-    """Units by worth, without what already stands in a section."""
+def _ranked(
+    units: Sequence[Unit], sections: Sequence[Section], focus: str, tally: Tally | None, upto: int
+) -> list[Unit]:
+    """Units by worth, without what already stands in a section; those with a word of the focus weigh more."""
     shown = [row for section in sections for line in section.lines for row in line.text.split("\n")]
     messages = next((section.lines for section in sections if section.title == USER_MESSAGES), ())
     spoken = {line.refs[0] for line in messages if line.refs and not line.text.endswith(" …")}
-    return rank((unit for unit in units if unit.seq not in spoken), focus_words=focus.split(), shown=shown)
+    wanted = {word.lower() for word in focus.split() if len(word) > 2}
+    open_units = [
+        _focused(unit) if wanted and any(word in unit.text.lower() for word in wanted) else unit
+        for unit in units
+        if unit.seq not in spoken
+    ]
+    return rank(open_units, shown=shown, tally=tally, upto=upto)
 
 
-def _fill_names(page: _Page, names: Sequence[Name], text: str, budget: int) -> list[Name]:
+def _focused(unit: Unit) -> Unit:
+    return msgspec.structs.replace(unit, score=unit.score * FOCUS_WEIGHT)
+
+
+def _fill_names(page: Page, names: Sequence[Name], text: str, budget: int) -> list[Name]:
     """Working names that do not stand in the text yet, best first."""
     chosen: list[Name] = []
     for name in names:
-        if name.name in text:
+        if name.where > page.boundary or name.name in text:  # the raw tail holds it, or the text does
             continue
         cost = page.counter(" " + render_name(name)) + 1
         if cost > budget:
@@ -229,84 +290,3 @@ def _fill_names(page: _Page, names: Sequence[Name], text: str, budget: int) -> l
         chosen.append(name)
         budget -= cost
     return chosen
-
-
-class _Filling:
-    """Excerpts on their way: which units are in, what they cost, what may come next."""
-
-    def __init__(
-        self, page: _Page, sections: Sequence[Section], ranked: Sequence[Unit], facts: Sequence[Fact], root: str
-    ) -> None:
-        self.page, self.sections, self.ranked = page, sections, ranked
-        self.heads = heads(facts, {unit.seq for unit in ranked}, root)
-        self.chosen: list[tuple[Unit, int]] = []
-        self.per_event: dict[int, int] = {}
-        self.next = 0
-
-    def fill(self, budget: int) -> None:
-        """Take units by rank while they fit `budget` tokens; an event's first unit also pays for its head."""
-        misses = 0
-        skipped: list[Unit] = []
-        while self.next < len(self.ranked) and budget > 8 and misses < _MISSES:
-            unit = self.ranked[self.next]
-            self.next += 1
-            cost = self._cost(unit)
-            if cost > budget:
-                misses += 1
-                skipped.append(unit)
-                continue
-            budget -= cost
-            self.chosen.append((unit, cost))
-            self.per_event[unit.seq] = self.per_event.get(unit.seq, 0) + 1
-        self.ranked = [*skipped, *self.ranked[self.next :]]
-        self.next = 0
-
-    def _cost(self, unit: Unit) -> int:
-        cost = self.page.counter(render_unit(unit.text)) + 1
-        if unit.seq not in self.per_event:
-            cost += self.page.counter(render_head(unit.seq, self.heads.get(unit.seq, ""))) + 1
-        return cost
-
-    def excerpts(self) -> list[Excerpt]:
-        groups: dict[int, list[Unit]] = {}
-        for unit, _ in self.chosen:
-            groups.setdefault(unit.seq, []).append(unit)
-        return [
-            Excerpt(seq, self.heads.get(seq, ""), tuple(u.text for u in sorted(group, key=lambda u: u.order)))
-            for seq, group in sorted(groups.items())
-        ]
-
-    def land(self, target: int, names: list[Name]) -> tuple[str, int]:
-        """Count for real, then go on filling or take the last ones back until the text lands. Names go last."""
-        text, tokens = self._measure(names)
-        for _ in range(_ROUNDS):
-            if tokens > target and self.chosen:
-                self._take_back(tokens - target)
-            elif tokens < _LOWEST * target and self.next < len(self.ranked):
-                before = len(self.chosen)
-                self.fill(target - tokens)
-                if len(self.chosen) == before:
-                    break
-            else:
-                break
-            text, tokens = self._measure(names)
-        while tokens > target and (self.chosen or names):
-            if self.chosen:
-                self._take_back(tokens - target)
-            else:
-                del names[-max(1, len(names) // 4) :]
-            text, tokens = self._measure(names)
-        return text, tokens
-
-    def _measure(self, names: Sequence[Name]) -> tuple[str, int]:
-        text = render(self.page.version, self.page.boundary, self.sections, self.excerpts(), names)
-        return text, self.page.counter(text)
-
-    def _take_back(self, tokens: int) -> None:
-        while tokens > 0 and self.chosen:
-            unit, cost = self.chosen.pop()
-            tokens -= cost
-            self.per_event[unit.seq] -= 1
-            if not self.per_event[unit.seq]:
-                del self.per_event[unit.seq]
-

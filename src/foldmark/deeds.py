@@ -1,30 +1,28 @@
 """Facts from tool results: files, commands, test runs, errors and their fixes, refusals, answers, plans.
 
-Knows nothing of users' words, storage or requests. What a result says of itself (exit code, counts, a refusal) is
-read by `kinds`; what a call does, by `profiles`.
+Knows nothing of users' words, storage or requests. What a result says of itself (exit code, counts, a
+refusal) is read by `kinds`; what a call does, by `profiles`.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foldmark.events import Reading, ToolCall
 from foldmark.kinds.commands import denial, error_lines, exit_code
 from foldmark.kinds.tests import TestRun, parse_tests, say
 from foldmark.ledger import Ledger
+from foldmark.plans import note_answer, note_plan, one_line
 from foldmark.profiles import Profile, command_of, decode, headline, paths_of, profile_of_call, shell_of
 
 MOST_FAILING = 20
 _EDGE = 16_000  # characters of head and tail in which a long output is asked for errors
 _ENDINGS = re.compile(r"(?:\s*(?:2>&1|\|\s*(?:head|tail|cat|less)\b[^|&;]*|\|\|\s*true))+\s*$")
 _ENTER = re.compile(r"^\s*cd\s+(\S+)\s*(?:&&|;|\n)\s*")
-_DONE_WORDS = {"completed": "done", "complete": "done", "done": "done", "x": "done", "finished": "done", "closed": "done"}
-_ACTIVE_WORDS = {"in_progress": "active", "active": "active", "doing": "active", "started": "active"}
 _REFUSAL_WORDS = ("reject", "denied", "declin", "refus", "cancelled", "interrupted", "approv", " want")
-_CHECKBOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX~/-])\]\s+(\S.*)$", re.MULTILINE)
+_TAG = re.compile(r"</?[a-z_]+>")
 
 
 def note_result(ledger: Ledger, reading: Reading, profiles: tuple[Profile, ...]) -> None:
@@ -38,9 +36,9 @@ def note_result(ledger: Ledger, reading: Reading, profiles: tuple[Profile, ...])
     if refused:
         _note_refusal(ledger, reading, call, refused, profiles)
     elif profile.role == "plans":
-        _note_plan(ledger, reading, call)
+        note_plan(ledger, reading, call)
     elif profile.role == "asks":
-        _note_answer(ledger, reading, call)
+        note_answer(ledger, reading, call)
     elif profile.is_shell or profile.role == "runs":
         _note_command(ledger, reading, call, profile)
     else:
@@ -60,73 +58,15 @@ def _note_refusal(
 ) -> None:
     event = reading.event
     what = headline(call, profiles, 200)
-    ledger.add(event.seq, "approval", what, f"refused: {what} ({refused})", status="denied", scope=event.key,
-               refs=(reading.call_seq,))  # fmt: skip
-
-
-def _note_answer(ledger: Ledger, reading: Reading, call: ToolCall) -> None:
-    event, values = reading.event, decode(call.arguments)
-    if "plan" in call.name.lower() or "approv" in call.name.lower():
-        says_yes = bool(re.search(r"\bapproved?\b|\byes\b", reading.text[:400], re.IGNORECASE))
-        ledger.add(event.seq, "approval", f"{call.name} {event.seq}", _line(reading.text, 300),
-                   status="granted" if says_yes else "asked", scope=event.key, refs=(reading.call_seq,))  # fmt: skip
-        return
-    question = _line(_question(values), 240) or call.name
-    ledger.add(event.seq, "question", question, f"{question} Answer: {_line(reading.text, 400)}", status="answered",
-               scope=event.key, refs=(reading.call_seq,))  # fmt: skip
-
-
-def _question(values: Mapping[str, Any]) -> str:
-    found = values.get("questions") or values.get("question") or values.get("prompt") or values.get("message") or ""
-    if isinstance(found, list):
-        parts = [item.get("question", "") if isinstance(item, dict) else str(item) for item in found]
-        return " / ".join(part for part in parts if part)
-    return str(found)
-
-
-def _note_plan(ledger: Ledger, reading: Reading, call: ToolCall) -> None:
-    values = decode(call.arguments)
-    items = values.get("todos") or values.get("plan") or values.get("items") or values.get("tasks")
-    if isinstance(items, list):
-        note_todos(ledger, reading, list(_plan_items(items)), source="plan")
-    elif isinstance(items, str):
-        note_todos(ledger, reading, list(checkboxes(items)), source="plan")
-
-
-def _plan_items(items: list[Any]) -> Iterator[tuple[str, str]]:
-    for item in items:
-        if isinstance(item, str):
-            yield item, "pending"
-        elif isinstance(item, dict):
-            text = next((str(item[name]) for name in ("content", "step", "title", "task", "text", "description",
-                                                      "subject") if item.get(name)), "")  # fmt: skip
-            word = str(item.get("status", "pending")).lower()
-            if text:
-                yield text, _DONE_WORDS.get(word) or _ACTIVE_WORDS.get(word) or (
-                    "cancelled" if word.startswith(("cancel", "skip", "delete")) else "pending"
-                )
-
-
-def checkboxes(text: str) -> Iterator[tuple[str, str]]:
-    """(item, status) of a markdown checklist."""
-    for box, item in _CHECKBOX.findall(text):
-        yield item.strip(), {" ": "pending", "x": "done", "X": "done"}.get(box, "active")
-
-
-def note_todos(ledger: Ledger, reading: Reading, items: list[tuple[str, str]], *, source: str) -> None:
-    """Take a whole list: changed items become facts, items that are not in it any more are withdrawn."""
-    event, named = reading.event, set()
-    for number, (text, status) in enumerate(items, 1):
-        key = " ".join(text.split())[:200]
-        named.add(key)
-        known = ledger.get("todo", key)
-        if known is None or known.status != status:
-            ledger.add(event.seq, "todo", key, _line(text, 400), status=status, scope=event.key,
-                       refs=(known.seq,) if known else (), meta={"source": source, "order": str(number)})  # fmt: skip
-    if items and source == "plan":
-        for fact in ledger.all("todo"):
-            if fact.key not in named and fact.meta.get("source") == source and fact.scope == event.key:
-                ledger.add(event.seq, "todo", fact.key, fact.value, status="gone", scope=event.key, meta=fact.meta)
+    ledger.add(
+        event.seq,
+        "approval",
+        what,
+        f"refused: {what} ({refused})",
+        status="denied",
+        scope=event.key,
+        refs=(reading.call_seq,),
+    )
 
 
 def command_key(command: str) -> str:
@@ -145,16 +85,24 @@ def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Pro
     error = _first_error(reading.text, run) if failed else ""
     meta = {"exit": "" if code is None else str(code), "looks": "yes" if looks else "", "error": error}
     if run:
-        meta["tests"] = say(run, 0)
+        meta["tests"] = say(run, 0).partition(";")[0]
     entered = _ENTER.match(command)
     if entered:
         meta["in"] = entered[1]
-    ledger.add(event.seq, "command", key, _line(_ENTER.sub("", command), 240),
-               status="failed" if failed else "ok", scope=event.key, refs=(reading.call_seq,), meta=meta)  # fmt: skip
+    ledger.add(
+        event.seq,
+        "command",
+        key,
+        one_line(_ENTER.sub("", command), 240),
+        status="failed" if failed else "ok",
+        scope=event.key,
+        refs=(reading.call_seq,),
+        meta=meta,
+    )
     if run:
         _note_tests(ledger, reading, key, run)
-    if failed:
-        _open_error(ledger, reading, key, f"`{_line(key, 120)}`: {error or f'exit code {code}'}")
+    if failed and not looks:
+        _open_error(ledger, reading, key, f"`{one_line(key, 120)}`: {error or f'exit code {code}'}")
     elif not looks:
         _fix_error(ledger, reading, key)
     _note_shell_files(ledger, reading, call, profile, failed)
@@ -163,15 +111,23 @@ def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Pro
 def _note_tests(ledger: Ledger, reading: Reading, key: str, run: TestRun) -> None:
     names = "\n".join(failure.name for failure in run.failing[:MOST_FAILING])
     ledger.add(
-        reading.event.seq, "verification", key, f"`{_line(key, 120)}`: {say(run, MOST_FAILING)}",
-        status="passed" if run.is_green else "failed", scope=reading.event.key, refs=(reading.call_seq,),
+        reading.event.seq,
+        "verification",
+        key,
+        f"`{one_line(key, 120)}`: {say(run, MOST_FAILING)}",
+        status="passed" if run.is_green else "failed",
+        scope=reading.event.key,
+        refs=(reading.call_seq,),
         meta={"failing": names, "passed": str(run.passed), "framework": run.framework},
-    )  # fmt: skip
+    )
     if run.is_green:  # a run of the same framework with at least as many tests settles the narrower ones
         for fact in ledger.open("error"):
             before = ledger.get("verification", fact.key)
-            if (before and before.meta.get("framework") == run.framework
-                    and int(before.meta.get("passed", "0")) <= run.passed):  # fmt: skip
+            if (
+                before
+                and before.meta.get("framework") == run.framework
+                and int(before.meta.get("passed", "0")) <= run.passed
+            ):
                 _fix_error(ledger, reading, fact.key)
 
 
@@ -181,9 +137,9 @@ def _first_error(text: str, run: TestRun | None) -> str:
     ends = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
     found = error_lines(ends, 1)
     if found:
-        return found[0].strip()
+        return _TAG.sub("", found[0]).strip()
     last = next((line for line in reversed(ends.split("\n")) if line.strip() and exit_code(line) is None), "")
-    return _line(last, 200)
+    return _TAG.sub("", one_line(last, 200))
 
 
 def _open_error(ledger: Ledger, reading: Reading, key: str, value: str) -> None:
@@ -201,15 +157,25 @@ def _fix_error(ledger: Ledger, reading: Reading, key: str) -> None:
     changes = [fact for fact in ledger.all("file") if fact.status in ("changed", "created", "deleted")]
     change = max(changes, key=_changed_at, default=None)
     fixed = change if change and error.seq < _changed_at(change) < seq else None
-    ledger.add(seq, "error", key, error.value, status="fixed", scope=reading.event.key,
-               refs=(error.seq, _changed_at(fixed) if fixed else 0), meta={"fix": fixed.key if fixed else ""})  # fmt: skip
+    ledger.add(
+        seq,
+        "error",
+        key,
+        error.value,
+        status="fixed",
+        scope=reading.event.key,
+        refs=(error.seq, _changed_at(fixed) if fixed else 0),
+        meta={"fix": fixed.key if fixed else ""},
+    )
 
 
 def _changed_at(fact: Any) -> int:
     return int(fact.meta.get("changed", fact.seq))
 
 
-def _note_shell_files(ledger: Ledger, reading: Reading, call: ToolCall, profile: Profile, failed: bool) -> None:
+def _note_shell_files(
+    ledger: Ledger, reading: Reading, call: ToolCall, profile: Profile, failed: bool
+) -> None:
     command = shell_of(call, profile)
     if command is None or failed or not command.paths or command.one_shot:
         return
@@ -218,7 +184,11 @@ def _note_shell_files(ledger: Ledger, reading: Reading, call: ToolCall, profile:
         if not _is_file_name(path):
             continue
         action = "read" if command.role in ("reads", "searches") else "changed"
-        if action == "changed" and re.search(r"\b(?:rm|unlink|git rm)\b", line) and not re.search(r">|\btee\b", line):
+        if (
+            action == "changed"
+            and re.search(r"\b(?:rm|unlink|git rm)\b", line)
+            and not re.search(r">|\btee\b", line)
+        ):
             action = "deleted"
         if action == "changed" and command.role != "writes":
             continue
@@ -227,20 +197,40 @@ def _note_shell_files(ledger: Ledger, reading: Reading, call: ToolCall, profile:
 
 def _is_file_name(path: str) -> bool:
     name = posixpath.basename(path)
-    return len(path) < 200 and bool(re.fullmatch(r"[\w@+./~-]*\.[A-Za-z]\w{0,9}|[A-Z][a-z]+file|\.\w+", name)) and "*" not in path
+    return (
+        len(path) < 200
+        and bool(re.fullmatch(r"[\w@+./~-]*\.[A-Za-z]\w{0,9}|[A-Z][a-z]+file|\.\w+", name))
+        and "*" not in path
+    )
 
 
 def note_file(ledger: Ledger, reading: Reading, path: str, action: str) -> None:
     """Note what happened to a file. A file that was changed stays changed when it is read again."""
     event, known = reading.event, ledger.get("file", path)
     if action == "read" and known and known.status in ("changed", "created"):
-        ledger.add(event.seq, "file", path, "", status=known.status, scope=event.key,
-                   refs=(_changed_at(known),), meta={"changed": str(_changed_at(known)), "last": "read"})  # fmt: skip
+        ledger.add(
+            event.seq,
+            "file",
+            path,
+            "",
+            status=known.status,
+            scope=event.key,
+            refs=(_changed_at(known),),
+            meta={"changed": str(_changed_at(known)), "last": "read"},
+        )
         return
     if action == "changed" and known and known.status == "created":
         action = "created"
-    ledger.add(event.seq, "file", path, "", status=action, scope=event.key, refs=(reading.call_seq,),
-               meta={"changed": str(event.seq)} if action != "read" else None)  # fmt: skip
+    ledger.add(
+        event.seq,
+        "file",
+        path,
+        "",
+        status=action,
+        scope=event.key,
+        refs=(reading.call_seq,),
+        meta={"changed": str(event.seq)} if action != "read" else None,
+    )
 
 
 def _note_use(
@@ -256,17 +246,26 @@ def _note_use(
         for path in paths:
             note_file(ledger, reading, path, action)
     if "skill" in call.name.lower() or any(path.endswith("SKILL.md") for path in paths):
-        name = next((str(value) for value in decode(call.arguments).values() if isinstance(value, str)), call.name)
+        name = next(
+            (str(value) for value in decode(call.arguments).values() if isinstance(value, str)), call.name
+        )
         ledger.add(event.seq, "skill", name, name, status="loaded", scope=event.key, refs=(reading.call_seq,))
     if failed or not paths:
         error = _first_error(reading.text, None) if failed else ""
-        ledger.add(event.seq, "command", what, what, status="failed" if failed else "ok", scope=event.key,
-                   refs=(reading.call_seq,), meta={"tool": call.name, "error": error,
-                                                   "looks": "yes" if profile.refetchable else ""})  # fmt: skip
-    key = f"{call.name} {paths[0]}" if paths else what
-    if failed:
+        ledger.add(
+            event.seq,
+            "command",
+            what,
+            what,
+            status="failed" if failed else "ok",
+            scope=event.key,
+            refs=(reading.call_seq,),
+            meta={"tool": call.name, "error": error, "looks": "yes" if profile.refetchable else ""},
+        )
+    key = f"{profile.role} {paths[0]}" if paths else what
+    if failed and profile.role not in ("reads", "searches"):
         _open_error(ledger, reading, key, f"{what}: {_first_error(reading.text, None)}")
-    else:
+    elif not failed:
         _fix_error(ledger, reading, key)
 
 
@@ -278,11 +277,3 @@ def _edit_action(call: ToolCall) -> str:
     if name.startswith(("write", "create")) or values.get("command") == "create":
         return "created"
     return "changed"
-
-
-def _line(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, cut at a word."""
-    line = " ".join(text[: limit * 4].split())
-    if len(line) <= limit:
-        return line
-    return (line[:limit].rpartition(" ")[0] or line[:limit]) + " …"

@@ -82,13 +82,17 @@ class Request:
         return replace(self, report=report)
 
     def payload(self, *, model: str | None = None) -> dict[str, Any]:
-        """The request as the provider's API takes it, validated. Raises WireError with the path and the reason."""
+        """The request as the provider's API takes it, validated. Raises WireError with the path and the reason.
+
+        Only refusals that are *known* raise; what some servers are suspected to refuse is left to
+        `wire.validate(payload)`.
+        """
         key = model or ""
         if key not in self._memo:
             out = self.wire.write(
                 self.system, self.tools, self.messages, model=model, max_output=self.max_output
             )
-            problems = self.wire.validate(out)
+            problems = [found for found in self.wire.validate(out) if found.certainty == "known"]
             if problems:
                 first = problems[0]
                 raise WireError(first.path, f"{first.message} ({first.code}; {len(problems)} problem(s) in all)")

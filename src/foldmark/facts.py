@@ -1,8 +1,9 @@
-"""What code knows of a session, read from its events: the reducer of facts. Knows nothing of storage or requests.
+"""What code knows of a session, read from its events: the reducer of facts. Knows nothing of storage or
+requests.
 
-Facts come from whole, redacted readings, so nothing here has to redact. Only a real user's words make goals, tasks,
-constraints and approvals; injected rows and tool results never do, whatever they claim. The newest fact per
-(kind, key) is the state; superseded ones stay in the log of facts.
+Facts come from whole, redacted readings, so nothing here has to redact. Only a real user's words make goals,
+tasks, constraints and approvals; injected rows and tool results never do, whatever they claim. The newest
+fact per (kind, key) is the state; superseded ones stay in the log of facts.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from foldmark import intent
 from foldmark.checkpoint import Fact
-from foldmark.deeds import checkboxes, note_result, note_todos
+from foldmark.deeds import note_result
 from foldmark.events import Paste, Reading
 from foldmark.exact import identifiers
 from foldmark.ledger import Ledger
+from foldmark.plans import checkboxes, note_todos
 from foldmark.profiles import Profile
 
 USER_CHARACTERS = 32_000
@@ -51,8 +53,15 @@ def _note_user(ledger: Ledger, reading: Reading) -> None:
     is_paste = any(isinstance(part, Paste) for part in event.parts)
     value = text[: 1_200 if is_paste else USER_CHARACTERS]
     agrees = intent.is_agreement(text)
-    ledger.add(event.seq, "user", str(event.seq), value, scope=event.key,
-               status="agrees" if agrees else "", meta={"paste": "yes" if is_paste else ""})  # fmt: skip
+    ledger.add(
+        event.seq,
+        "user",
+        str(event.seq),
+        value,
+        scope=event.key,
+        status="agrees" if agrees else "",
+        meta={"paste": "yes" if is_paste else ""},
+    )
     own = intent.own_words(value)
     said = list(intent.sentences(own))
     stopped = next((sentence for sentence in said[:4] if intent.is_stop(sentence)), "")
@@ -69,7 +78,8 @@ def _note_user(ledger: Ledger, reading: Reading) -> None:
 
 
 def _note_limits(ledger: Ledger, reading: Reading, own: str) -> None:
-    """Constraints and corrections: a sentence each, byte-equal; a list under `Never:` is one for each of its items."""
+    """Constraints and corrections: a sentence each, byte-equal; a list under `Never:` is one for each of its
+    items."""
     count, header = 0, ""
     for line_number, line in enumerate(own.split("\n")):
         is_item = bool(intent.BULLET.match(line))
@@ -89,15 +99,30 @@ def _note_limit(ledger: Ledger, reading: Reading, kind: str, sentence: str, orde
     if intent.allows(sentence):
         for earlier in ledger.all("constraint"):
             if not earlier.status and earlier.seq < event.seq and intent.lifts(sentence, earlier.value):
-                ledger.add(earlier.seq, "constraint", earlier.key, earlier.value, status="superseded",
-                           scope=event.key, refs=(event.seq,), meta=earlier.meta)  # fmt: skip
+                ledger.add(
+                    event.seq,
+                    "constraint",
+                    earlier.key,
+                    earlier.value,
+                    status="superseded",
+                    scope=event.key,
+                    refs=(earlier.seq,),
+                    meta=earlier.meta,
+                )
     known = ledger.get("constraint", sentence) or ledger.get("correction", sentence)
     if known and not known.status:
         return  # said before: the first time counts
     meta = {"order": str(order), "under": header}
     status = "stop" if kind == "correction" and intent.is_stop(sentence) else ""
-    ledger.add(event.seq, "correction" if kind == "correction" else "constraint", sentence, sentence,
-               status=status, scope=event.key, meta=meta)  # fmt: skip
+    ledger.add(
+        event.seq,
+        "correction" if kind == "correction" else "constraint",
+        sentence,
+        sentence,
+        status=status,
+        scope=event.key,
+        meta=meta,
+    )
     if intent.says_failed(sentence):
         ledger.add(event.seq, "rejected", sentence, f"the user: {sentence}", scope=event.key)
 
@@ -112,7 +137,7 @@ def _limit_kind(sentence: str, is_first: bool) -> str:
 def _note_tasks(
     ledger: Ledger, reading: Reading, text: str, said: Sequence[str], *, agrees: bool, stopped: bool
 ) -> None:
-    """A user's message opens a task; a stop cancels the open ones; an agreement takes up the last one again."""
+    """A message opens a task; a stop cancels the open ones; an agreement takes up the last one again."""
     event = reading.event
     if agrees:
         last = ledger.newest("task")
@@ -122,7 +147,7 @@ def _note_tasks(
     if stopped:
         for fact in ledger.open("task") or [fact for fact in (ledger.newest("task"),) if fact]:
             _set_task(ledger, reading, fact, "cancelled")
-        if len(said) == 1 and len(text) < 80:
+        if len(text.split()) < 5:
             return
     elif intent.sets_target(text):
         for fact in ledger.open("task"):
@@ -132,25 +157,47 @@ def _note_tasks(
 
 def _set_task(ledger: Ledger, reading: Reading, fact: Fact, status: str) -> None:
     opened = int(fact.key)
-    ledger.add(reading.event.seq, "task", fact.key, fact.value, status=status, scope=reading.event.key, refs=(opened,))
+    ledger.add(
+        reading.event.seq,
+        "task",
+        fact.key,
+        fact.value,
+        status=status,
+        scope=reading.event.key,
+        refs=(opened,),
+    )
 
 
 def _note_goal(ledger: Ledger, reading: Reading, text: str, value: str) -> None:
     known = ledger.get("goal", "goal")
-    is_plain = text.startswith("/") or len(text.split()) < 3 and len(text) < 16
+    is_plain = text.startswith("/") or (len(text.split()) < 3 and len(text) < 16)
     if known is None and not is_plain:
         ledger.add(reading.event.seq, "goal", "goal", _first_words(value, 1_600), scope=reading.event.key)
-    elif known is not None and intent.sets_target(text):
-        ledger.add(reading.event.seq, "goal", "goal", _first_words(value, 1_600), scope=reading.event.key,
-                   refs=(known.seq,), meta={"before": _first_words(known.value, 200)})  # fmt: skip
+    elif known is not None and len(text) > 40 and intent.sets_target(text):
+        ledger.add(
+            reading.event.seq,
+            "goal",
+            "goal",
+            _first_words(value, 1_600),
+            scope=reading.event.key,
+            refs=(known.seq,),
+            meta={"before": _first_words(known.value, 200)},
+        )
 
 
 def _note_approval(ledger: Ledger, reading: Reading, text: str) -> None:
     proposed = ledger.get("statement", "statement")
     about = " ".join(_last_words(proposed.value, 200).split()) if proposed else ""
     value = f"the user: {text}" + (f" (to: {about})" if about else "")
-    ledger.add(reading.event.seq, "approval", str(reading.event.seq), value, status="granted", scope=reading.event.key,
-               refs=(proposed.seq,) if proposed else ())  # fmt: skip
+    ledger.add(
+        reading.event.seq,
+        "approval",
+        str(reading.event.seq),
+        value,
+        status="granted",
+        scope=reading.event.key,
+        refs=(proposed.seq,) if proposed else (),
+    )
 
 
 def _note_assistant(ledger: Ledger, reading: Reading) -> None:
@@ -162,7 +209,9 @@ def _note_assistant(ledger: Ledger, reading: Reading) -> None:
     shown = text
     if len(text) > _STATEMENT_HEAD + _STATEMENT_TAIL:
         shown = _first_words(text, _STATEMENT_HEAD) + "\n" + _last_words(text, _STATEMENT_TAIL)
-    ledger.add(event.seq, "statement", "statement", shown, status="" if event.calls else "final", scope=event.key)
+    ledger.add(
+        event.seq, "statement", "statement", shown, status="" if event.calls else "final", scope=event.key
+    )
     _note_decisions(ledger, reading, text)
     if not event.calls and not text.endswith(("?", "？")):
         for fact in ledger.open("task"):

@@ -10,28 +10,29 @@ from typing import Any
 
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
-from foldmark.assembly import assemble
+from foldmark.assembly import assemble, dressed
 from foldmark.bar import state_bar
 from foldmark.budget import room
 from foldmark.cleanup import clean, mark_at, next_mark
-from foldmark.compose import compose, unit_limit
+from foldmark.compose import compose, name_limit, unit_limit
 from foldmark.drafts import Request, cost
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.loading import locate
-from foldmark.outcomes import after_request, applied, ineffective, not_due, ours, request_report
+from foldmark.outcomes import after_request, applied, ineffective, not_due, request_report
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
-from foldmark.salience import best_units
+from foldmark.salience import best_units, rank_names
 from foldmark.selection import select
 from foldmark.store import Context, Frame, Key, Store, Where
 from foldmark.triggers import due, sizes
 from foldmark.validation import validate
 from foldmark.words import words
+from foldmark.written import ours
 
 
 def record(store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float) -> Context:
@@ -72,16 +73,17 @@ def compact(
     """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
     view = store.view(key)
     space = room(frame, policy, view.state)
-    measured = sizes(view, clean(view.events, view.mark, policy)[0], policy, space, now)
+    measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), policy, space, now)
     reason = due(view, policy, space, measured, now, force)
     if not reason:
         return not_due(view, space, measured)
     mark = mark_at(view.events, policy, "compaction", now)
-    span = select(view, clean(view.events, mark, policy)[0], policy, space, mark)  # whole rounds, up to a boundary
+    span = select(view, dressed(*clean(view.events, mark, policy)), policy, space, mark)  # whole rounds
     if not span:
         return ineffective(store, key, view, reason, measured, now)
     material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))  # of the whole log, best first
-    checkpoint = compose(span, material, view, space, policy, focus=focus, now=now)  # units fill what is left, last
+    names = rank_names(store.tally(key), span.boundary, name_limit(span.room_tokens, policy))
+    checkpoint = compose(span, material, view, space, policy, names=names, focus=focus, now=now)  # units last
     after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
     if after >= measured.whole:
         return ineffective(store, key, view, reason, measured, now)

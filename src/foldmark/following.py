@@ -11,6 +11,7 @@ import msgspec
 
 from foldmark.events import Event, chained, fingerprint
 from foldmark.store import Key, Match, Store
+from foldmark.written import first_parts, restored
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -23,18 +24,18 @@ class Followed(msgspec.Struct, frozen=True):
     forked_at: int | None = None
 
 
-def follow(store: Store, key: Key, offered: Sequence[Event]) -> Followed:
-    """Find where a list of events goes on.
+def follow(store: Store, key: Key, offered: Sequence[Event], *, root: str = "") -> Followed:
+    """Find where a list of events goes on. `root` is the session whose forks are looked through beside `key`'s own.
 
     In order: the longest chained match in the session and its forks; else the longest head of the list that ends
     a log (the caller trimmed its front); else a fork at the longest prefix. When the whole list matches and the
     log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped.
     """
-    ours = store.written(key, [fingerprint(event) for event in offered])
-    events = _restored(offered, ours)
+    known = store.written(key, [*(fingerprint(event) for event in offered), *first_parts(offered)])
+    events = restored(offered, known)
     line = [event for event in events if event.role not in ("control", "system")]
     links = [event.chain for event in chained(line)]
-    found = store.match(key, links) if links else None
+    found = _longest(store, key, root, links) if links else None
     if found and found.count:
         return _go_on(store, key, events, line, found)
     tail = store.ends(key, [fingerprint(event) for event in line]) if line else None
@@ -47,16 +48,13 @@ def follow(store: Store, key: Key, offered: Sequence[Event]) -> Followed:
     return Followed(key.session, tuple(events), 0, forked_at=0)
 
 
-def _restored(offered: Sequence[Event], ours: dict[str, str]) -> list[Event]:
-    """Leave out our own checkpoint messages; give our previews back the fingerprint of what they stand for."""
-    out: list[Event] = []
-    for event in offered:
-        plain = fingerprint(event)
-        if plain not in ours:
-            out.append(event)
-        elif ours[plain]:
-            out.append(msgspec.structs.replace(event, plain=ours[plain]))
-    return out
+def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match | None:
+    """The longest match; the session we are in wins a tie, so that a fresh fork is not forked again."""
+    here = store.match(key, links)
+    if not root or root == key.session or (here and here.count == len(links)):
+        return here
+    there = store.match(msgspec.structs.replace(key, session=root), links)
+    return max((found for found in (here, there) if found), key=lambda found: found.count, default=None)
 
 
 def _go_on(store: Store, key: Key, events: list[Event], line: list[Event], found: Match) -> Followed:

@@ -1,4 +1,5 @@
-"""The state while a batch of events is read: the facts known before, and the new ones. Knows nothing of events."""
+"""The state while a batch of events is read: the facts known before, and the new ones. Knows nothing of
+events."""
 
 from __future__ import annotations
 

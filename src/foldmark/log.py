@@ -1,6 +1,8 @@
-"""The part of a store that is the same in every place: a lineage folded up to its head, and what is read off it.
+"""The part of a store that is the same in every place: a lineage folded up to its head, and what is read
+off it.
 
-Pure: knows nothing of tables, transactions or time. A store feeds rows in and asks for numbers, views and matches.
+Pure: knows nothing of tables, transactions or time. A store feeds rows in and asks for numbers, views and
+matches.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class Scope:
 
 
 class Log:
-    """A lineage up to its head. Events are dense: event `seq` stands at `events[seq - 1]`, inherited ones first."""
+    """A lineage up to its head. Events are dense: event `seq` stands at `events[seq - 1]`, inherited ones
+    first."""
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -82,7 +85,8 @@ class Log:
                 scope.learn(fact)
 
     def scope(self, key: Key, facts: Callable[[], Iterable[Fact]]) -> Scope:
-        """The fold of one scope; `facts` gives all facts of the lineage, in order, when it is asked for first."""
+        """The fold of one scope; `facts` gives all facts of the lineage, in order, when it is asked for
+        first."""
         viewpoint = viewpoint_of(key)
         found = self.scopes.get(viewpoint)
         if found is None:
@@ -222,8 +226,9 @@ def fitting(checkpoints: Sequence[Checkpoint], seq: int) -> list[Checkpoint]:
 
 
 def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> ScopeState:
-    """A scope's state as a fork at `seq` begins with it. With the same checkpoint and a mark that fits, all of
-    it holds, so the fork's prefix stays the one that is cached; else the mark of the inherited checkpoint does."""
+    """A scope's state as a fork at `seq` begins with it. With the same checkpoint and a mark that fits, all
+    of it holds, so the fork's prefix stays the one that is cached; else the mark of the inherited
+    checkpoint does."""
     inherited = fitting(checkpoints, seq)
     same = bool(checkpoints) == bool(inherited) and (not checkpoints or checkpoints[-1] is inherited[-1])
     if same and state.mark.seq <= seq:
@@ -262,7 +267,8 @@ def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:
 def choose(postings: Mapping[str, Sequence[int]], total: int, limit: int) -> list[int]:
     """The `limit` pieces that hold the rarest and most terms, best first, newer first among equals.
 
-    Rarity is counted in the searched sessions alone: counts over everybody would tell what others write about.
+    Rarity is counted in the searched sessions alone: counts over everybody would tell what others write
+    about.
     """
     scores: dict[int, float] = {}
     for numbers in postings.values():

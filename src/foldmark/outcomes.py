@@ -7,7 +7,6 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
-from foldmark.events import fingerprint
 from foldmark.reports import Attempt, Reason, Report
 from foldmark.store import Frame, Key, ScopeState, Store, View
 from foldmark.triggers import Sizes
@@ -105,15 +104,3 @@ def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, no
         last_time=now,
         last_version=made.report.version,
     )
-
-
-def ours(made: Request) -> dict[str, str]:
-    """Fingerprints of what we wrote into a request, each with the fingerprint of the event it stands for (empty
-    for a checkpoint): a caller who sends our messages back must not have them recorded again."""
-    out: dict[str, str] = {}
-    for message in made.messages:
-        if message.id.startswith("checkpoint:") or not message.seq:
-            out[fingerprint(msgspec.structs.replace(message, plain=""))] = ""
-        elif message.artifacts or message.origin == "injected":
-            out[fingerprint(msgspec.structs.replace(message, plain=""))] = message.plain
-    return out

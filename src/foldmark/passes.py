@@ -117,7 +117,8 @@ _VOLATILE = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
     r"|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds|minutes?)\b|\b0x[0-9a-fA-F]{6,}\b"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
-    r"|\b(?:pid|PID|process)[ =:]+\d+\b|/tmp/[\w./-]+|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,30}\b\d\d:\d\d:\d\d(?: \w+)?(?: \d{4})?"
+    r"|\b(?:pid|PID|process)[ =:]+\d+\b|/tmp/[\w./-]+"
+    r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,30}\b\d\d:\d\d:\d\d(?: \w+)?(?: \d{4})?"
 )
 
 

@@ -240,8 +240,12 @@ def _with(value: Any, changes: Mapping[str, Any], path: str = "") -> Any:
             hint = f" Did you mean {path}{near[0]}?" if near else f" Known are {', '.join(known)}."
             raise PolicyError(f"There is no option {path}{key}.{hint}")
         old = getattr(value, key)
-        is_group = isinstance(new, Mapping) and isinstance(old, msgspec.Struct)
-        fields[key] = _with(old, new, f"{path}{key}.") if is_group else new
+        if isinstance(new, Mapping) and key == "prices":
+            fields[key] = _price(new)
+        elif isinstance(new, Mapping) and isinstance(old, msgspec.Struct):
+            fields[key] = _with(old, new, f"{path}{key}.")
+        else:
+            fields[key] = new
     try:
         out = msgspec.structs.replace(value, **fields)
         plain = {f: getattr(out, f) for f in known if not callable(getattr(out, f))}
@@ -250,3 +254,10 @@ def _with(value: Any, changes: Mapping[str, Any], path: str = "") -> Any:
         return out
     except msgspec.ValidationError as error:
         raise PolicyError(f"{path.rstrip('.') or 'policy'}: {error}.") from error
+
+
+def _price(given: Mapping[str, Any]) -> Price:
+    try:
+        return msgspec.convert(given, Price)
+    except msgspec.ValidationError as error:
+        raise PolicyError(f"prices: {error}. At least prices.read is needed, as a share of the input price.") from error

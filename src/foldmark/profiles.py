@@ -69,8 +69,8 @@ def _tools(names: str, role: Role, **fields: Any) -> Profile:
 BUILT_IN: tuple[Profile, ...] = (
     # Shells of Claude Code, pi, Codex, SWE-agent, OpenHands, Gemini, Cursor, mini-swe-agent.
     _tools(
-        "bash shell local_shell exec_command execute_bash run cmdrun* run_shell_command terminal run_command sh "
-        "run_terminal_cmd execute_command container.exec powershell",
+        "bash shell local_shell exec_command execute_bash run cmdrun* run_shell_command terminal "
+        "run_command sh run_terminal_cmd execute_command container.exec powershell",
         "runs",
         command_arguments=COMMANDS,
     ),
@@ -82,7 +82,8 @@ BUILT_IN: tuple[Profile, ...] = (
     # Editors with a `command` argument: `view` reads, everything else changes.
     _tools("str_replace_editor str_replace_based_edit_tool text_editor* oh_editor", "writes"),
     _tools(
-        "read open goto scroll* view cat read_file read_many_files notebookread view_image fileread* open_file",
+        "read open goto scroll* view cat read_file read_many_files notebookread view_image fileread* "
+        "open_file",
         "reads",
         refetchable=True,
     ),
@@ -94,8 +95,9 @@ BUILT_IN: tuple[Profile, ...] = (
         refetchable=True,
     ),
     _tools(
-        "write edit multiedit notebookedit create insert apply_patch write_file edit_file replace create_file del "
-        "delete_file patch append filewrite* fileedit* search_replace str_replace undo_edit",
+        "write edit multiedit notebookedit create insert apply_patch write_file edit_file replace "
+        "create_file del delete_file patch append filewrite* fileedit* search_replace str_replace "
+        "undo_edit",
         "writes",
     ),
     _tools(
@@ -110,8 +112,8 @@ BUILT_IN: tuple[Profile, ...] = (
     ),
     # The answer is a person's: nobody can fetch it again.
     _tools(
-        "exitplanmode exit_plan_mode askuserquestion ask_user* ask_followup_question clarify request_user_input "
-        "confirm* approve* ask ask_human request_approval",
+        "exitplanmode exit_plan_mode askuserquestion ask_user* ask_followup_question clarify "
+        "request_user_input confirm* approve* ask ask_human request_approval",
         "asks",
         one_shot=True,
     ),
@@ -134,24 +136,26 @@ _VERBS: tuple[tuple[Role, bool, str], ...] = (  # role, refetchable (else one-sh
     (
         "pays",
         False,
-        "pay book buy order refund charge purchase transfer withdraw deposit checkout reserve cancel exchange return "
-        "redeem issue sell",
+        "pay book buy order refund charge purchase transfer withdraw deposit checkout reserve cancel "
+        "exchange return redeem issue sell",
     ),
     (
         "writes",
         False,
-        "create update delete send modify add remove set post put submit publish deploy merge push assign close upload "
-        "invite grant revoke approve reject schedule move rename write edit insert patch",
+        "create update delete send modify add remove set post put submit publish deploy merge push "
+        "assign close upload invite grant revoke approve reject schedule move rename write edit "
+        "insert patch",
     ),
     ("asks", False, "ask confirm prompt"),
 )
 _BY_VERB = {verb: (role, again) for role, again, verbs in _VERBS for verb in verbs.split()}
 _ONCE = frozenset(
     _names(
-        "price prices quote rate rates balance otp token approval payment certificate voucher invoice receipt coupon "
-        "signature lease nonce"
+        "price prices quote rate rates balance otp token approval payment certificate voucher invoice "
+        "receipt coupon signature lease nonce"
     )
 )
+_FILES = re.compile("file|patch|editor|notebook", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -165,7 +169,9 @@ def _by_name(name: str, extra: tuple[Profile, ...]) -> Profile:
         ):
             return profile
     for profile in BUILT_IN:
-        if any(
+        # `server__create` says nothing of files, unlike a bare `create`.
+        is_vague = profile.role == "writes" and bare != name and not _FILES.search(bare)
+        if not is_vague and any(
             fnmatchcase(name.lower(), known) or fnmatchcase(bare.lower(), known) for known in profile.names
         ):
             return profile

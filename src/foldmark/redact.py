@@ -68,9 +68,7 @@ _BEARER = re.compile(r"[ \t]+([0-9A-Za-z._~+/=-]{8,})")
 
 _NEEDLES = ("passw", "pwd", "passphrase", "secret", "token", "credential", "key", "authorization")
 _FOREIGN = ("密码", "密碼", "口令", "密钥", "パスワード", "contraseña", "mot de passe", "비밀번호")
-_TO_VALUE = re.compile(
-    r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：])[ \t]{0,8}"
-)
+_TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：])[ \t]{0,8}")
 _TO_FLAG_VALUE = re.compile(r"[\w-]{0,40}(?P<sign>[ \t])[ \t]{0,8}")
 _VALUE = re.compile(
     r"[bBrRuUfF]?(?P<open>\\{0,4}[\"'`])(?P<quoted>(?:(?!(?P=open))[^\n]){1,4096})(?P=open)"
@@ -96,7 +94,8 @@ _PLAIN_WORDS = _words(
     "type varchar char field input never default missing invalid expired empty set unset basic bearer"
 )
 _REFERENCE = re.compile(
-    r"^(?:\$|\{\{|%[({]|<|\*{3}|\.{3}|x{4,}$|[~.]?/|process\.env|os\.(?:environ|getenv)|secrets\.|vault:|[\[(@])",
+    r"^(?:\$|\{\{|%[({]|<|\*{3}|\.{3}|x{4,}$|[~.]?/|process\.env|os\.(?:environ|getenv)|secrets\.|vault:"
+    r"|[\[(@])",
     re.IGNORECASE,
 )
 _IDENTIFIER_PATH = re.compile(r"^[A-Za-z_][\w]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+$")

@@ -20,7 +20,8 @@ from foldmark.store import Finding, Found, Key, Piece, Store
 from foldmark.words import telling, words
 
 PIECE_CHARACTERS = 1_200
-"""Smaller pieces lose the question's words, larger ones dilute them (measured: 1,200 beat 1,500 and whole events)."""
+"""Smaller pieces lose the question's words, larger ones dilute them (measured: 1,200 beat 1,500 and whole
+events)."""
 HEAD_CHARACTERS = 300
 """How much of a call's arguments stands beside its result."""
 SNIPPET_CHARACTERS = 400
@@ -35,7 +36,8 @@ _LINE_NUMBER = re.compile(r"^\s*\d+[\t→|:]\s?")
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer of a search: `ref` opens the event, `at` the very lines; `session` is empty inside the lineage."""
+    """One answer of a search: `ref` opens the event, `at` the very lines; `session` is empty inside the
+    lineage."""
 
     ref: str
     date: str
@@ -47,7 +49,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands behind a ref: events, or a page of text with the ref of the `next` one (empty at the end)."""
+    """What stands behind a ref: events, or a page of text with the ref of the `next` one (empty at the
+    end)."""
 
     ref: str
     events: tuple[Event, ...] = ()
@@ -68,8 +71,8 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def pieces(readings: Sequence[Reading]) -> list[Piece]:
-    """Every event in pieces cut at line borders; joined, an event's pieces give its whole text again, followed
-    by its calls. A result's pieces carry the call it answers."""
+    """Every event in pieces cut at line borders; joined, an event's pieces give its whole text again,
+    followed by its calls. A result's pieces carry the call it answers."""
     out: list[Piece] = []
     for reading in readings:
         event = reading.event
@@ -77,11 +80,9 @@ def pieces(readings: Sequence[Reading]) -> list[Piece]:
             continue
         head = _call_head(reading.call) if reading.call else ""
         number = _artifact_number(event)
-        order = 0
-        for line, text in _cut_whole(_with_calls(reading)):
+        for order, (line, text) in enumerate(_cut_whole(_with_calls(reading))):
             end = line + text.count("\n", 0, len(text) - 1)
             out.append(Piece(event.seq, order, text, line, end, number, head))
-            order += 1
     return out
 
 
@@ -326,8 +327,8 @@ def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> 
 def read_page(
     artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: int = PAGE_CHARACTERS
 ) -> Loaded:
-    """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where there
-    is one. Pages joined give the body again. Raises NotFound."""
+    """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where
+    there is one. Pages joined give the body again. Raises NotFound."""
     size, _ = artifacts.size(tenant, sha256)
     start, stop = ref.bytes or (artifacts.span(tenant, sha256, *ref.lines) if ref.lines else (0, size))
     stop = min(stop, size)

@@ -16,7 +16,7 @@ import msgspec
 
 from foldmark.checkpoint import Name, Unit
 from foldmark.events import Event, Reading, ToolCall
-from foldmark.names import mask_of, name_of, split_tokens
+from foldmark.names import mask_of, name_of, names_in, split_tokens
 from foldmark.units import cut, shorten, strip_number
 
 BEST_PER_EVENT = 8
@@ -27,6 +27,8 @@ MOST_NAMES = 20_000
 _MAX, _TOP, _GAMMA = True, 8, 0.5
 _SURPRISE = 1.0
 _CONTRAST = 0.5
+_AGAIN, _NAMES, _LINEAR, _FALLS, _SEEN, _AGING, _AGE = 0.3, 10.0, False, 0, 0.6, 0.75, 1.0
+_RNAMES, _PROSE, _HEAD = 1.0, 0.0, 0
 _TROUBLE, _LIMIT, _VALUE, _DECISION = 4.0, 3.0, 2.0, 5.0
 _FALL = 0.93  # what each further line of one event is worth of the one before
 
@@ -143,10 +145,17 @@ def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
         if reading.event.role == "control":
             continue
         pieces = list(_pieces(reading))
-        masks = [set(map(mask_of, split_tokens(text))) for _, text in pieces]
+        tokens = [split_tokens(text) for _, text in pieces]
+        masks = [set(map(mask_of, row)) for row in tokens]
+        names = [set(map(name_of, row)) for row in tokens]
+        used = Counter(chain.from_iterable(names))
+        known = tally.names
+        worth = {n: (_SEEN+min(known[n][2],10)**.8 if n in known else _SEEN)/c for n,c in used.items()}
+        worth[""] = 0.0
+        plus = [_RNAMES*sum(map(worth.__getitem__, row)) for row in names]
         inside = Counter(chain.from_iterable(masks))
         weights = _Weights(tally, extra, events, inside, len(pieces))
-        out += _best(reading.event, pieces, masks, weights)
+        out += _best(reading.event, pieces, masks, weights, plus)
         if len(readings) > 1:
             extra.update(set(" ".join(inside).split()))
             events += 1
@@ -181,13 +190,14 @@ def call_units(call: ToolCall) -> Iterator[str]:
 
 
 def _best(
-    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Weights
+    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Weights, plus: list[float]
 ) -> list[Unit]:
     weigh = weights.__getitem__
     decides = event.role == "assistant"
     scored: list[tuple[float, int]] = []
     size = 0
     seen: set[str] = set()
+    rank: dict[int,float] = {}
     for order, (line, text) in enumerate(pieces):
         size += len(text)
         key = strip_number(text)
@@ -200,16 +210,17 @@ def _best(
             score += _TROUBLE
         if not mask.isdisjoint(_LIMIT_WORDS):
             score += _LIMIT
+        if decides and line:
+            score += _PROSE
         if decides and line and not mask.isdisjoint(_DECISION_WORDS):
             score += _DECISION
         if "0" in mask or "#" in mask:
             score += _VALUE
-        scored.append((score / price_of(text) ** _GAMMA, order))
+        scored.append(((score + plus[order]) / price_of(text) ** _GAMMA, order)); rank[order]=round(score,2)
     most = BEST_PER_EVENT + BEST_PER_FURTHER * (size // FURTHER_BYTES)
     best = sorted(order for _, order in heapq.nlargest(most, scored))
-    rank = {order: value for value, order in scored}
     return [
-        Unit(event.seq, order, pieces[order][1], round(rank[order] * price_of(pieces[order][1])**_GAMMA, 2),
+        Unit(event.seq, order, pieces[order][1], rank[order],
              price_of(pieces[order][1]), pieces[order][0])
         for order in best
     ]  # fmt: skip
@@ -221,31 +232,55 @@ def price_of(text: str) -> int:
 
 
 def rank(
-    units: Iterable[Unit], *, focus_words: Iterable[str] = (), shown: Iterable[str] = (), tally: Tally | None = None
-) -> list[Unit]:
-    """Units from best to worst by score per square root of price; `shown` are lines that stand elsewhere."""
+    units: Iterable[Unit], *, focus_words: Iterable[str] = (), shown: Iterable[str] = (), tally: Tally | None = None,
+    upto: int = 0,
+) -> list[Unit]:  # fmt: skip
+    """Units from best to worst; `shown` are lines that stand elsewhere.
+
+    A unit's worth is its score and the chance that a name it is the first to carry will be used next, over a root
+    of its price, with a mild fall for each further line of one event.
+    """
     seen = {strip_number(line) for line in shown}
     focus = words_of(focus_words)
-    groups: dict[int, list[tuple[float, Unit]]] = {}
+    chances = _chances(tally, upto) if tally else {}
+    waiting: list[tuple[float, int, Unit, frozenset[str]]] = []
     for unit in units:
-        value = unit.score / unit.tokens ** _GAMMA
-        if focus and not focus.isdisjoint(words_of(split_tokens(unit.text))):
-            value *= 1.5
-        groups.setdefault(unit.seq, []).append((value, unit))
-    ranked: list[tuple[float, int, Unit]] = []
-    for group in groups.values():
-        group.sort(key=lambda pair: -pair[0])
-        worth = 1.0
-        for value, unit in group:
-            ranked.append((-value * worth, len(ranked), unit))
-            worth *= _FALL
-    ranked.sort()
+        names = frozenset(name for name in names_in(unit.text) if name in chances) if chances else frozenset()
+        value = _worth(unit, names, chances, 0)
+        waiting.append((-value, len(waiting), unit, names))
+    heapq.heapify(waiting)
     out: list[Unit] = []
-    for _, _, unit in ranked:
+    taken: Counter[int] = Counter()
+    while waiting:
+        value, at, unit, names = waiting[0]
+        now = -_worth(unit, names, chances, taken[unit.seq])
+        if now > value + 1e-9:
+            heapq.heapreplace(waiting, (now, at, unit, names))
+            continue
+        heapq.heappop(waiting)
         key = strip_number(unit.text)
-        if key not in seen:
-            seen.add(key)
-            out.append(unit)
+        if key in seen:
+            continue
+        seen.add(key)
+        out.append(unit)
+        taken[unit.seq] += 1
+        for name in names:
+            chances[name] *= _AGAIN
+    return out
+
+
+def _worth(unit: Unit, names: frozenset[str], chances: dict[str, float], taken: int) -> float:
+    value = unit.score
+    for name in names:
+        value += _NAMES * chances[name]
+    return value / (unit.tokens + (0 if taken else _HEAD)) ** _GAMMA * (1.0 - _FALLS*taken if _LINEAR else _FALL**taken)
+
+
+def _chances(tally: Tally, upto: int) -> dict[str, float]:
+    """name -> a figure in proportion to the chance that the session uses it next."""
+    out = {}
+    for name, (uses, where, mine) in tally.names.items():
+        out[name] = (_SEEN + min(mine, 10) ** 0.8) / (1.0 + max(0, upto - where)/_AGE) ** _AGING
     return out
 
 
@@ -284,7 +319,7 @@ def rank_names(tally: Tally, upto: int, limit: int) -> list[Name]:
     rows = [
         Name(name, uses, where, round(_name_score(uses, where, mine, upto), 3))
         for name, (uses, where, mine) in tally.names.items()
-        if mine
+        if mine and where <= upto  # a name that is used after `upto` stands in the raw tail
     ]
     return heapq.nlargest(limit, rows, key=lambda name: name.score)
 

@@ -21,8 +21,9 @@ USER_MESSAGES = "User messages"
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A section to fill: `lines` by how much they are wanted, the first `must` of them whatever they cost, then
-    `quota` more in every round of the filling. `noun` names what the pointer to the rest counts. `in_order` puts
+    """A section to fill: `lines` by how much they are wanted, the first `must` of them whatever they cost,
+    then `quota` more in every round of the filling. `noun` names what the pointer to the rest counts.
+    `in_order` puts
     the chosen lines back in the order of the log."""
 
     title: str
@@ -44,14 +45,18 @@ def by_kind(state: State) -> dict[str, list[Fact]]:
     return groups
 
 
-def candidates(state: State) -> list[Candidate]:
-    """The state sections but user messages, in the order of the page."""
+def candidates(state: State, room_tokens: int = 8_000) -> list[Candidate]:
+    """The state sections but user messages, in the order of the page.
+
+    A small room shortens the long values of lines that must be there: a goal takes at most `room_tokens / 2`
+    characters, about an eighth of the room.
+    """
     facts = by_kind(state)
     root = common_root(fact.key for fact in facts.get("file", ()))
     found = [
-        _goal(facts),
+        _goal(facts, max(160, room_tokens // 2)),
         _constraints(facts),
-        _current(facts, root),
+        _current(facts, root, max(160, room_tokens // 3)),
         _todo(facts),
         *_files(facts, root),
         _verification(facts),
@@ -67,39 +72,51 @@ def candidates(state: State) -> list[Candidate]:
     return [candidate for candidate in found if candidate.lines]
 
 
-def _goal(facts: Mapping[str, list[Fact]]) -> Candidate:
+def _goal(facts: Mapping[str, list[Fact]], longest: int) -> Candidate:
     lines: list[Line] = []
     for fact in facts.get("goal", ())[:1]:
         before = f"\nBefore that: {fact.meta['before']}" if "before" in fact.meta else ""
-        lines.append(Line(fact.value + before, (fact.seq, *fact.refs)))
+        lines.append(Line(clip(fact.value, longest) + before, (fact.seq, *fact.refs)))
     tasks = facts.get("task", [])
     active = [fact for fact in tasks if fact.status == "active"]
     first = facts["goal"][0].seq if facts.get("goal") else 0
     for fact in active[:3]:
         if int(fact.key) != first:
-            lines.append(Line(f"Open request: {' '.join(fact.value.split())}", (int(fact.key),)))
+            lines.append(
+                Line(
+                    f"Open request: {clip(' '.join(fact.value.split()), max(160, longest // 4))}",
+                    (int(fact.key),),
+                )
+            )
     if tasks and not active:
         last = max(tasks, key=lambda fact: int(fact.key))
-        lines.append(Line(f"No request is open. The last one is {last.status}: {clip(last.value, 200)}",
-                          (int(last.key), last.seq)))  # fmt: skip
+        words = clip(" ".join(last.value.split()), 200)
+        lines.append(
+            Line(f"No request is open. The last one is {last.status}: {words}", (int(last.key), last.seq))
+        )
     lines += [Line(f"Pinned: {fact.value}", (fact.seq,)) for fact in facts.get("pin", ())]
     return Candidate(title="Goal", lines=tuple(lines), must=len(lines))
 
 
 def _constraints(facts: Mapping[str, list[Fact]]) -> Candidate:
     found = facts.get("constraint", []) + facts.get("correction", [])
-    found.sort(key=lambda fact: (fact.seq, int(fact.meta.get("order", "0"))))
+    found.sort(key=lambda fact: (_said_at(fact), int(fact.meta.get("order", "0"))))
     lines = []
     for fact in found:
-        mark = f"[{fact.status}, see event:{fact.refs[0]}] " if fact.status == "superseded" and fact.refs else ""
-        lines.append(Line(f"{mark}{fact.value}", (fact.seq,)))
+        mark = f"[superseded by event:{fact.seq}] " if fact.status == "superseded" else ""
+        lines.append(Line(f"{mark}{fact.value}", (_said_at(fact),)))
     return Candidate(title=CONSTRAINTS, lines=tuple(lines), must=len(lines))
 
 
-def _current(facts: Mapping[str, list[Fact]], root: str) -> Candidate:
+def _said_at(fact: Fact) -> int:
+    """Where a limit was said: a superseded one carries the place of the newer word, and refers to its own."""
+    return fact.refs[0] if fact.status == "superseded" and fact.refs else fact.seq
+
+
+def _current(facts: Mapping[str, list[Fact]], root: str, longest: int) -> Candidate:
     lines: list[Line] = []
     if said := facts.get("statement"):
-        lines.append(Line(f"The agent last said: {said[0].value}", (said[0].seq,)))
+        lines.append(Line(f"The agent last said: {clip_middle(said[0].value, longest)}", (said[0].seq,)))
     ran = [fact for fact in facts.get("command", ()) if not fact.meta.get("looks")]
     if ran:
         lines.append(Line(f"Last command: {_command(ran[0])}", (ran[0].seq,)))
@@ -116,9 +133,14 @@ _TODO_ORDER = {"active": 0, "pending": 1, "done": 2, "cancelled": 3}
 
 
 def _todo(facts: Mapping[str, list[Fact]]) -> Candidate:
-    found = sorted(facts.get("todo", []), key=lambda fact: (
-        _TODO_ORDER.get(fact.status, 1), -fact.seq if fact.status == "done" else 0, int(fact.meta.get("order", "0"))
-    ))  # fmt: skip
+    found = sorted(
+        facts.get("todo", []),
+        key=lambda fact: (
+            _TODO_ORDER.get(fact.status, 1),
+            -fact.seq if fact.status == "done" else 0,
+            int(fact.meta.get("order", "0")),
+        ),
+    )
     lines = tuple(Line(f"[{fact.status}] {fact.value}", (fact.seq,)) for fact in found)
     waiting = sum(fact.status in ("active", "pending") for fact in found)
     return Candidate(title="Todo", lines=lines, must=min(waiting, 12), quota=3, noun="todo items")
@@ -140,8 +162,13 @@ def _files(facts: Mapping[str, list[Fact]], root: str) -> list[Candidate]:
 def _verification(facts: Mapping[str, list[Fact]]) -> Candidate:
     found = sorted(facts.get("verification", []), key=lambda fact: (fact.status != "failed", -fact.seq))
     lines = tuple(Line(f"[{fact.status}] {clip(fact.value, 700)}", (fact.seq,)) for fact in found)
-    return Candidate(title="Verification (the newest run of each command)", lines=lines, must=min(1, len(lines)),
-                     quota=2, noun="test commands")  # fmt: skip
+    return Candidate(
+        title="Verification (the newest run of each command)",
+        lines=lines,
+        must=min(1, len(lines)),
+        quota=2,
+        noun="test commands",
+    )
 
 
 def _errors(facts: Mapping[str, list[Fact]], root: str) -> Candidate:
@@ -150,7 +177,9 @@ def _errors(facts: Mapping[str, list[Fact]], root: str) -> Candidate:
     for fact in found:
         fix = f", after a change of {short(fact.meta['fix'], root)}" if fact.meta.get("fix") else ""
         how = f" -> fixed{fix}" if fact.status == "fixed" and fix else ""
-        lines.append(Line(f"[{fact.status}] {clip(_bare(fact.value, root), 260)}{how}", (fact.seq, *fact.refs[:3])))
+        lines.append(
+            Line(f"[{fact.status}] {clip(_bare(fact.value, root), 260)}{how}", (fact.seq, *fact.refs[:3]))
+        )
     return Candidate(title="Errors and what fixed them", lines=tuple(lines), quota=3, noun="errors")
 
 
@@ -176,7 +205,9 @@ def _plain(
         denied = [fact for fact in facts.get("approval", ()) if fact.status == "denied"]
         found = sorted(found + denied, key=lambda fact: -fact.seq)
     lines = tuple(Line(clip(fact.value, 400), (fact.seq, *fact.refs[:2])) for fact in found)
-    return Candidate(title=title, lines=lines, quota=quota, noun=title.partition(" (")[0].lower(), in_order=True)
+    return Candidate(
+        title=title, lines=lines, quota=quota, noun=title.partition(" (")[0].lower(), in_order=True
+    )
 
 
 def _identifiers(facts: Mapping[str, list[Fact]]) -> Candidate:
@@ -202,6 +233,11 @@ def task_mark(state: State, seq: int) -> str:
     return f"[{task.status}] " if task and task.status not in ("active", "gone") else ""
 
 
+def is_constraint(state: State, text: str) -> bool:
+    """Whether a whole message is one sentence that stands among the constraints and corrections."""
+    return ("constraint", text) in state or ("correction", text) in state
+
+
 def heads(facts: Sequence[Fact], seqs: set[int], root: str = "") -> dict[int, str]:
     """A few words per event: what was called and how it ended, or who spoke."""
     found: dict[int, str] = {}
@@ -223,7 +259,7 @@ def heads(facts: Sequence[Fact], seqs: set[int], root: str = "") -> dict[int, st
 
 
 def common_root(paths: Iterable[str]) -> str:
-    """The folder that most absolute paths share, with its last slash; empty when there is none worth naming."""
+    """The folder that most absolute paths share, with its last slash; empty when none is worth naming."""
     folders: Counter[str] = Counter()
     number = 0
     for path in paths:
@@ -256,3 +292,11 @@ def clip(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return (text[:limit].rpartition(" ")[0] or text[:limit]) + " …"
+
+
+def clip_middle(text: str, limit: int) -> str:
+    """At most `limit` characters, a third of them from the head: what comes next stands at the end."""
+    if len(text) <= limit:
+        return text
+    tail = text[-(limit - limit // 3) :]
+    return f"{clip(text, limit // 3)} {tail.partition(' ')[2] or tail}"

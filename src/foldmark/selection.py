@@ -18,6 +18,10 @@ from foldmark.rounds import Round, newest_user, rounds
 from foldmark.store import View
 
 
+KEPT_HEADING = 12
+"""Tokens of the line that names a kept event inside the checkpoint's message."""
+
+
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """What goes and what stays. `covered` are the events from the old boundary to the new one, `tail` the raw rest
     (both cleaned); `kept` are covered events shown all the same; `room_tokens` is what the checkpoint's text may
@@ -48,7 +52,7 @@ def select(view: View, events: Sequence[Event], policy: Policy, room: Room, mark
     tail = tuple(event for one in stay for event in one.events)
     boundary = covered[-1].seq if covered else (view.checkpoint.boundary if view.checkpoint else 0)
     kept = _kept(view, covered, tail)
-    tail_tokens, kept_tokens = cost(tail), cost(kept)
+    tail_tokens, kept_tokens = cost(tail), cost(kept) + KEPT_HEADING * len(kept)
     left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
     warnings: tuple[str, ...] = ()
     if left < CHECKPOINT_FLOOR <= room.landing // 2:

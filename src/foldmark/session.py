@@ -17,6 +17,9 @@ import msgspec
 
 from foldmark import flows
 from foldmark.artifacts import Artifacts
+from foldmark.assembly import dressed
+from foldmark.budget import room
+from foldmark.cleanup import clean
 from foldmark.control import Control
 from foldmark.drafts import Request, static_tokens
 from foldmark.errors import HeadMoved, NotFound, PolicyError
@@ -30,6 +33,7 @@ from foldmark.refs import event_ref
 from foldmark.reports import Entry, Report
 from foldmark.retrieval import Hit, Loaded
 from foldmark.store import Frame, Key, Sees, SessionInfo, Store
+from foldmark.triggers import expected_next, sizes
 from foldmark.wire import by_name, openai_chat
 
 _APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
@@ -70,6 +74,7 @@ class Session:
         self.key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
         self._policy, self._clock, self._new_id = policy, clock, new_id
         self._lock = threading.RLock()
+        self._root = session
         self._system, self._tools = "", ()
         self._frame: Frame | None = None
         self.info = self.store.open(self.key)
@@ -158,7 +163,7 @@ class Session:
     def locate(self, events: Sequence[Event]) -> Followed:
         """Find where a list of events goes on and move there (to a fork where it must); record nothing yet."""
         with self._lock:
-            found = follow(self.store, self.key, events)
+            found = follow(self.store, self.key, events, root=self._root)
             if found.forked_at is not None:
                 fork = SessionInfo(
                     session=f"{self.key.session}+{self._new_id()}",
@@ -301,7 +306,10 @@ class Session:
         """(size of the whole request at which the next compaction is expected, why)."""
         with self._lock:
             frame = self._frame_for(None, None, None, None, None)
-            return flows.expected(self.store, self.policy, self.key, frame=frame, now=self._clock())
+            view = self.store.view(self.key)
+            space = room(frame, self.policy, view.state)
+            events = dressed(*clean(view.events, view.mark, self.policy))
+            return expected_next(self.policy, space, sizes(view, events, self.policy, space, self._clock()))
 
 
 def _hash(text: str) -> str:

@@ -1,4 +1,5 @@
-"""What a store keeps and promises: the protocol and its values. Knows nothing of how (memory, SQLite) or of flows.
+"""What a store keeps and promises: the protocol and its values. Knows nothing of how (memory, SQLite) or of
+flows.
 
 Rules that every store obeys (the contract suite carries them from one to the next):
 
@@ -26,7 +27,8 @@ Where = Literal["session", "children", "user"]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose session, which scope of it. `tenant` and `user` isolate; `scope` + `sees` filter inside the session."""
+    """Whose session, which scope of it. `tenant` and `user` isolate; `scope` + `sees` filter inside the
+    session."""
 
     session: str
     tenant: str = "local"
@@ -52,7 +54,8 @@ def sees(scope: str, key: str, how: Sees) -> bool:
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a request is built for. `static_tokens` and `static_hash` describe system text and tool schemas."""
+    """What a request is built for. `static_tokens` and `static_hash` describe system text and tool
+    schemas."""
 
     window: int
     max_output: int | None = None
@@ -73,9 +76,9 @@ class OpenCall(msgspec.Struct, frozen=True):
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
     `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
-    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it. `secret` keys the labels of
-    redacted secrets (32 random bytes of the store). Calls, state and tally are the store's own living values:
-    read them before the next append, never change them."""
+    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it.
+    `secret` keys the labels of redacted secrets (32 random bytes of the store). Calls, state and tally are
+    the store's own living values: read them before the next append, never change them."""
 
     key: Key
     head: int
@@ -89,9 +92,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts (1-based);
-    `number` > 0 says that the lines are those of artifact `seq.number`. `head` is indexed with the text and is
-    no part of it: the name and arguments of the call that a result answers."""
+    """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts
+    (1-based); `number` > 0 says that the lines are those of artifact `seq.number`. `head` is indexed with
+    the text and is no part of it: the name and arguments of the call that a result answers."""
 
     seq: int
     order: int
@@ -112,8 +115,8 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What a search brought: pieces with the rarest and most of the terms first, how many pieces were searched,
-    and in how many of them each term stands (statistics of the searched sessions alone)."""
+    """What a search brought: pieces with the rarest and most of the terms first, how many pieces were
+    searched, and in how many of them each term stands (statistics of the searched sessions alone)."""
 
     found: tuple[Found, ...] = ()
     pieces: int = 0
@@ -121,9 +124,9 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a scope remembers between requests. `larger_count` and `larger_sum` are the rent rule's two numbers:
-    requests larger than the compacted size since the last compaction. `last_size` is as built, in our tokens;
-    `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
+    """What a scope remembers between requests. `larger_count` and `larger_sum` are the rent rule's two
+    numbers: requests larger than the compacted size since the last compaction. `last_size` is as built, in
+    our tokens; `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
 
     frame: Frame | None = None
     mark: Mark = Mark()
@@ -184,7 +187,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The longest chained match: the first `count` of the offered fingerprints are in `session`, the last at `seq`."""
+    """The longest chained match: the first `count` of the offered fingerprints are in `session`, the last
+    at `seq`."""
 
     session: str
     seq: int
@@ -221,13 +225,15 @@ class Store(Protocol):
         pieces: Sequence[Piece] = (),
         now: float,
     ) -> None:
-        """Write all in one transaction and raise work rows. Raises HeadMoved when the head is not `head` any more."""
+        """Write all in one transaction and raise work rows. Raises HeadMoved when the head is not `head`
+        any more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
-        """Events of the lineage that the scope sees, `first` to `last` inclusive, in order, control events too."""
+        """Events of the lineage that the scope sees, `first` to `last` inclusive, in order, control events
+        too."""
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         """Store the scope's state after a request was built. A no-op when the mark moved meanwhile."""
@@ -235,7 +241,8 @@ class Store(Protocol):
     def covered(
         self, key: Key, upto: int, *, limit: int
     ) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
-        """(newest fact per (kind, key), all facts in order, best `limit` units) of the scope's log up to a seq."""
+        """(newest fact per (kind, key), all facts in order, best `limit` units) of the scope's log up to a
+        seq."""
 
     def tally(self, key: Key) -> Tally:
         """Word and name counts of the lineage up to the head."""
@@ -262,8 +269,8 @@ class Store(Protocol):
         """Append facts that no event brings (pins, a person's edits)."""
 
     def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:
-        """Remember fingerprints of messages that we wrote into a request, each with the fingerprint of the event
-        that it stands for ("" for none: a checkpoint)."""
+        """Remember fingerprints of messages that we wrote into a request, each with the fingerprint of the
+        event that it stands for ("" for none: a checkpoint)."""
 
     def written(self, key: Key, hashes: Sequence[str]) -> dict[str, str]:
         """Which of these fingerprints are of messages that we wrote in the session, its forks or the sessions
@@ -273,7 +280,8 @@ class Store(Protocol):
         """Longest chained match in the session and its forks; the session itself wins a tie."""
 
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
-        """Longest head of the list (at least two, or one holding a call) that ends the log of session or fork."""
+        """Longest head of the list (at least two, or one holding a call) that ends the log of session or
+        fork."""
 
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
         """Pieces that hold any of the analysed terms. `where` is session (the lineage as the scope sees it),
@@ -283,14 +291,15 @@ class Store(Protocol):
         """By seq of the lineage or by client id. Raises NotFound."""
 
     def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
-        """Erase a session with all that hangs on it; returns the artifact hashes no other session of the tenant
-        shares. Raises HasForks, NotFound."""
+        """Erase a session with all that hangs on it; returns the artifact hashes no other session of the
+        tenant shares. Raises HasForks, NotFound."""
 
     def hashes(self, tenant: str) -> set[str]:
         """Artifact hashes that events of the tenant still refer to."""
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
-        """Take the oldest dirty scope whose lease is free. The token fences every earlier holder of the lease."""
+        """Take the oldest dirty scope whose lease is free. The token fences every earlier holder of the
+        lease."""
 
     def settle(self, work: Work) -> bool:
         """The claimed work is done up to `work.wanted`, committed or not: frees the lease. False when another

@@ -111,8 +111,9 @@ def rent_account(prices: Price, room: Room, measured: Sizes) -> tuple[float, flo
     return after - before, paid
 
 
-def expected_next(policy: Policy, room: Room, measured: Sizes, growth: float) -> tuple[int, str]:
-    """(size of the whole request at which the next compaction is expected, why). `growth` is tokens per request.
+def expected_next(policy: Policy, room: Room, measured: Sizes, growth: float | None = None) -> tuple[int, str]:
+    """(size of the whole request at which the next compaction is expected, why). `growth` is tokens per request;
+    None takes the mean since the last compaction.
 
     With prices: X - Y = sqrt(2 g K / r) above what a compaction leaves; else the trigger.
     """
@@ -124,6 +125,8 @@ def expected_next(policy: Policy, room: Room, measured: Sizes, growth: float) ->
     read, write = policy.prices.read, policy.prices.write
     if read <= 0:
         return limit, "cached tokens cost nothing, so only the cap counts"
+    if growth is None:
+        growth = (measured.whole - min(measured.past)) / len(measured.past) if measured.past else 1_000.0
     body = measured.landed - room.static
     cost = (write - read) * body + read * measured.landed
     swing = sqrt(2 * max(growth, 1.0) * cost / read)

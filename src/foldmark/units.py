@@ -19,6 +19,7 @@ WHOLE_CHARACTERS = 1_048_576
 _HEAD, _TAIL, _TROUBLE = 524_288, 262_144, 262_144
 
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
+_VIEW = re.compile(r"^\s*\d+→\s*")
 _NUMBERED = re.compile(r"^\s*\d+(?:→|\t|[|:]\s|\s{2,}|-\s)\s*")
 _BREAK = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[}\]]),\s*(?=[{\[\"])|,\s*(?=\"[\w -]{1,40}\"\s*:)|\s+(?=\{)")
 _SPACE = re.compile(r"\s+|(?<=,)(?=\D)")
@@ -54,6 +55,8 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
         line = raw.strip()
         if not line:
             continue
+        if "→" in line[:8]:
+            line = _VIEW.sub("", line)
         here = len(_PLAIN.findall(line[:LONG]))
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued

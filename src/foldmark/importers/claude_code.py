@@ -1,10 +1,10 @@
 """Imports Claude Code session files (JSON lines, a tree by `uuid`). Knows nothing of other agents.
 
-The main line is the path to the newest message; other leaves are forks. Side chains are child sessions, linked to
-the call whose prompt began them. Lines with one API message id are one assistant event. Rows that the program
-wrote in the user's name (meta rows, reminders, command output, a compaction's summary) are injected; a slash
-command with arguments holds the user's own words and stays the user's. `toolUseResult` repeats the result block
-in a form for the screen and is not kept.
+The main line is the path to the newest message; other leaves are forks. Side chains are child sessions,
+linked to the call whose prompt began them. Lines with one API message id are one assistant event. Rows that
+the program wrote in the user's name (meta rows, reminders, command output, a compaction's summary) are
+injected; a slash command with arguments holds the user's own words and stays the user's. `toolUseResult`
+repeats the result block in a form for the screen and is not kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from foldmark.errors import WireError
-from foldmark.events import Event, control
+from foldmark.events import Event
 from foldmark.importers.claude_code_rows import Row, event_rows, row_of, tool_uses
 from foldmark.importers.tree import Line, Node, main_line
 from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id
@@ -37,7 +37,8 @@ def sniff(document: Document) -> bool:
 
 
 def read(document: Document, notes: Notes) -> list[Imported]:
-    """The one session of the file, with forks and side chains as children. Raises WireError naming the line."""
+    """The one session of the file, with forks and side chains as children. Raises WireError naming the
+    line."""
     rows = list(_rows(document.records, notes))
     if not any(row.is_message for row in rows):
         raise WireError(document.name or "file", "holds no message; there is nothing to import.")
@@ -49,12 +50,11 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     session = next((row.session for row in reversed(main) if row.is_message and row.session), "")
     if main is rows:
         session = next((row.agent for row in rows if row.agent), session)
-    chains = _side_chains(aside, rows, notes)
-    imported = _imported(_line_of(main), {row.key: row for row in rows}, session, chains, notes)
-    if chains:
-        left = [_child(chain, "", session, rows, notes) for chain in _flat(chains)]
-        imported = msgspec.structs.replace(imported, children=(*imported.children, *left))
-    return [msgspec.structs.replace(imported, warnings=notes.lines())]
+    reader = _Reader(rows, _side_chains(aside, rows, notes), notes)
+    imported = reader.session(_line_of(main), session)
+    unclaimed = [child for call_id in sorted(reader.chains) for child in reader.side_chains(call_id)]
+    children = (*imported.children, *unclaimed)
+    return [msgspec.structs.replace(imported, children=children, warnings=notes.lines())]
 
 
 def _rows(records: Iterable[tuple[int, Any]], notes: Notes) -> Iterator[Row]:
@@ -69,7 +69,8 @@ def _rows(records: Iterable[tuple[int, Any]], notes: Notes) -> Iterator[Row]:
 
 
 def _line_of(rows: list[Row]) -> Line:
-    """Rows as a tree. A compaction boundary has no parent: it goes on from its logical one, else from the row before."""
+    """Rows as a tree. A compaction boundary has no parent: it goes on from its logical one, else from the
+    row before."""
     known = {row.key: row for row in rows}
     nodes: list[Node] = []
     before = ""
@@ -79,13 +80,20 @@ def _line_of(rows: list[Row]) -> Line:
             parent = row.logical_parent if row.logical_parent in known else before
         nodes.append(Node(row.key, parent, row.number, row.is_message))
         before = row.key if row.in_tree else before
-    uses = {row.key: tool_uses(row.record) for row in rows if row.is_message}
+    by_message: dict[str, list[str]] = {}
+    caller: dict[str, str] = {}
+    for row in rows:
+        if row.message_id:
+            by_message.setdefault(row.message_id, []).append(row.key)
+        caller.update((call_id, row.key) for call_id in tool_uses(row.record))
 
     def belongs(node: Node, line: Mapping[str, Node]) -> bool:
+        """Other records of a message of the line, and results of its calls: parallel ones stand beside the
+        path."""
         row = known[node.key]
         if row.message_id:
-            return any(known[key].message_id == row.message_id for key in line)
-        return bool(row.answers) and any(call_id in uses.get(key, {}) for key in line for call_id in row.answers)
+            return any(key in line for key in by_message[row.message_id])
+        return any(caller.get(call_id) in line for call_id in row.answers)
 
     return main_line(nodes, belongs)
 
@@ -116,46 +124,37 @@ def _side_chains(aside: list[Row], rows: list[Row], notes: Notes) -> Chains:
     return chains
 
 
-def _flat(chains: Chains) -> list[list[Row]]:
-    found = [chain for call_id in list(chains) for chain in chains[call_id]]
-    chains.clear()
-    return found
+class _Reader:
+    """Turns lines into sessions; each side chain goes to the first line that made its call."""
 
+    def __init__(self, rows: list[Row], chains: Chains, notes: Notes) -> None:
+        self.rows = {row.key: row for row in rows}
+        self.chains, self.notes = chains, notes
 
-def _imported(line: Line, rows: Mapping[str, Row], session: str, chains: Chains, notes: Notes) -> Imported:
-    """A line as a session. `chains` gives up the side chains that its calls started."""
-    events: list[Event] = []
-    ends: dict[str, int] = {}
-    for group in event_rows([rows[node.key] for node in line.nodes]):
-        events += group.events(notes)
-        ends.update((key, len(events)) for key in group.keys)
-    for warning in unknown_blocks(events):
-        notes.warn(warning)
-    session = session or derived_id(NAME, events)
-    everything = list(rows.values())
-    children = [
-        _child(chain, call.id, session, everything, notes, chains)
-        for event in events
-        for call in event.calls
-        for chain in chains.pop(call.id, ())
-    ]
-    for fork in line.forks:
-        name = f"{session}.{fork.nodes[0].key[:8]}"
-        imported = _imported(fork, rows, name, chains, notes)
-        children.append(Child(kind="fork", imported=imported, at=_place(fork.after, ends)))
-    return Imported(session=session, format=NAME, wire="anthropic", events=tuple(events), children=tuple(children))
+    def session(self, line: Line, name: str) -> Imported:
+        events: list[Event] = []
+        ends: dict[str, int] = {}
+        for step in event_rows([self.rows[node.key] for node in line.nodes]):
+            events += step.events(self.notes)
+            ends.update((key, len(events)) for key in step.keys)
+        for warning in unknown_blocks(events):
+            self.notes.warn(warning)
+        children = [child for event in events for call in event.calls for child in self.side_chains(call.id)]
+        for fork in line.forks:
+            imported = self.session(fork, f"fork-{fork.nodes[0].key[:8]}")
+            children.append(Child(kind="fork", imported=imported, at=ends.get(fork.after, 0)))
+        return Imported(
+            session=name or derived_id(NAME, events),
+            format=NAME,
+            wire="anthropic",
+            events=tuple(events),
+            children=tuple(children),
+        )
 
-
-def _place(key: str, ends: Mapping[str, int]) -> int:
-    return ends.get(key, 0)
-
-
-def _child(
-    chain: list[Row], call_id: str, session: str, rows: list[Row], notes: Notes, chains: Chains | None = None
-) -> Child:
-    name = f"{session}.{chain[0].agent or call_id or chain[0].key[:8]}"
-    imported = _imported(_line_of(chain), {row.key: row for row in rows}, name, {} if chains is None else chains, notes)
-    return Child(kind="child", imported=imported, call_id=call_id)
+    def side_chains(self, call_id: str) -> Iterator[Child]:
+        for chain in self.chains.pop(call_id, ()):
+            name = chain[0].agent or call_id or f"side-{chain[0].key[:8]}"
+            yield Child(kind="child", imported=self.session(_line_of(chain), name), call_id=call_id)
 
 
 FORMAT = Format(NAME, sniff, read)

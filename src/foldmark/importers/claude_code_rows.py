@@ -1,4 +1,5 @@
-"""Lines of a Claude Code file as rows and events: what each record is. Knows nothing of the tree they form."""
+"""Lines of a Claude Code file as rows and events: what each record is. Knows nothing of the tree they
+form."""
 
 from __future__ import annotations
 
@@ -9,13 +10,28 @@ from typing import Any
 import msgspec
 
 from foldmark.errors import WireError
-from foldmark.events import Event, Image, Opaque, Part, Text, control
+from foldmark.events import Event, Part, Text, control
 from foldmark.importers.values import Notes, seconds
 from foldmark.wire.anthropic_reading import PROVIDER, read_message, read_usage
 
 _CONTROL = frozenset(
-    ["summary", "file-history-snapshot", "queue-operation", "system", "progress", "attachment", "custom-title"]
-    + ["ai-title", "agent-name", "last-prompt", "permission-mode", "tag", "pr-link", "mode", "agent-setting"]
+    [
+        "summary",
+        "file-history-snapshot",
+        "queue-operation",
+        "system",
+        "progress",
+        "attachment",
+        "custom-title",
+        "ai-title",
+        "agent-name",
+        "last-prompt",
+        "permission-mode",
+        "tag",
+        "pr-link",
+        "mode",
+        "agent-setting",
+    ]
 )
 """Record types that are known to hold no message."""
 
@@ -29,8 +45,8 @@ _ARGUMENTS = re.compile(r"<command-args>\s*\S.*?</command-args>", re.DOTALL)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file, with what the tree needs to know of it. `answers` are the calls it has results for;
-    `started_agent` is the sub-agent whose end it reports."""
+    """One line of the file, with what the tree needs to know of it. `answers` are the calls it has results
+    for; `started_agent` is the sub-agent whose end it reports."""
 
     number: int
     key: str
@@ -78,8 +94,12 @@ def row_of(record: Any, number: int, notes: Notes) -> Row:
         session=str(record.get("sessionId") or ""),
         agent=str(record.get("agentId") or ""),
         started_agent=str(outcome.get("agentId") or "") if isinstance(outcome, Mapping) else "",
-        message_id=str(message.get("id") or "") if kind == "assistant" and isinstance(message, Mapping) else "",
-        words=content if isinstance(content, str) else "\n".join(str(block.get("text") or "") for block in blocks),
+        message_id=str(message.get("id") or "")
+        if kind == "assistant" and isinstance(message, Mapping)
+        else "",
+        words=content
+        if isinstance(content, str)
+        else "\n".join(str(block.get("text") or "") for block in blocks),
         answers=tuple(str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"),
         kind=kind,
         is_message=is_message,
@@ -140,7 +160,9 @@ def event_rows(rows: list[Row]) -> Iterator[Step]:
 
 def _boundary(words: str, row: Row) -> Event:
     time = seconds(row.record.get("timestamp"))
-    return Event(role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": "compact_boundary"})
+    return Event(
+        role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": "compact_boundary"}
+    )
 
 
 def _assistant(rows: list[Row]) -> Event:
@@ -151,7 +173,9 @@ def _assistant(rows: list[Row]) -> Event:
         return control("api-error", record, provider="claude-code", time=time)
     parts: list[Part] = []
     for row in rows:
-        for part in read_message({**row.record["message"], "role": "assistant"}, f"line {row.number} message")[0].parts:
+        for part in read_message(
+            {**row.record["message"], "role": "assistant"}, f"line {row.number} message"
+        )[0].parts:
             if part not in parts or isinstance(part, Text):
                 parts.append(part)
     last = rows[-1].record["message"]
@@ -203,5 +227,6 @@ def _said(run: list[Part], is_injected: bool, time: float | None) -> Event:
 
 
 def is_written_by_program(text: str) -> bool:
-    """Whether a text in a user row is the program's. A slash command with arguments is the user's: they typed it."""
+    """Whether a text in a user row is the program's. A slash command with arguments is the user's: they
+    typed it."""
     return bool(_WRITTEN_BY_PROGRAM.match(text)) and not _ARGUMENTS.search(text)

@@ -14,8 +14,8 @@ from foldmark.importers.values import Document, Notes
 def open_document(data: bytes, name: str, notes: Notes) -> Document:
     """Decode a file. Raises WireError when it is empty, binary, or neither JSON nor JSON lines.
 
-    A last line that is cut (somebody is still writing) is left for the next import and gives a warning: kept as
-    it is, it would be another event than the one that the whole line will be.
+    A last line that is cut (somebody is still writing) is left for the next import and gives a warning: kept
+    as it is, it would be another event than the one that the whole line will be.
     """
     text = _text(data, name, notes)
     if not text.strip():
@@ -61,5 +61,5 @@ def _lines(text: str, name: str, notes: Notes, error: ValueError) -> list[tuple[
                 raise WireError(name or "file", f"is neither JSON nor JSON lines ({error}).") from broken
             if number != filled[-1] or notes.strict:
                 raise WireError(where, f"is not JSON ({broken}).") from broken
-            notes.warn(f"the last line ({number}) is cut, as if somebody were still writing; the next import takes it")
+            notes.warn(f"the last line ({number}) is cut (still being written?); the next import takes it")
     return records

@@ -1,8 +1,8 @@
 """Imports message lists of the two APIs: OpenAI-style and Anthropic-shaped. Knows nothing of agents.
 
-A list of messages, `{"messages": […], "tools": […], "system": …}`, or one message a line. Which of the two it is
-shows in the blocks; without a telling block it is OpenAI's. Messages with a role that neither API has, and
-records without a role, become control events.
+A list of messages, `{"messages": […], "tools": […], "system": …}`, or one message a line. Which of the two
+it is shows in the blocks; without a telling block it is OpenAI's. Messages with a role that neither API has,
+and records without a role, become control events.
 """
 
 from __future__ import annotations
@@ -92,12 +92,17 @@ def read_rows(
     """(system text, events) of messages that each come with their path in the file."""
     reader = anthropic_reading if wire == "anthropic" else openai_reading
     head = reader.read_messages([], system=system).system if not isinstance(system, str) else system
-    texts, names = [head] if head else [], {}
+    texts = [head] if head else []
+    names: dict[str, str] = {}
     events: list[Event] = []
     for path, row in rows:
         role = row.get("role") if isinstance(row, Mapping) else None
         if role not in _ROLES[wire]:
-            kind = f"role {role}" if role else str(row.get("type") if isinstance(row, Mapping) else type(row).__name__)
+            kind = (
+                f"role {role}"
+                if role
+                else str(row.get("type") if isinstance(row, Mapping) else type(row).__name__)
+            )
             events.append(notes.kept(kind, row, path, provider=NAME))
             continue
         read_now = reader.read_message(row, path, names)

@@ -1,13 +1,12 @@
 """Imports session files of the pi coding agent (JSON lines). Knows nothing of other agents.
 
-Older files are a plain list, newer ones a tree by `id` and `parentId`. A command that the user ran in the program
-is injected text; compaction and branch summaries are injected; an aborted step that said nothing is a control
-event, one that said something is kept with `meta["stop"]`.
+Older files are a plain list, newer ones a tree by `id` and `parentId`. A command that the user ran in the
+program is injected text; compaction and branch summaries are injected; an aborted step that said nothing is
+a control event, one that said something is kept with `meta["stop"]`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage, control
 from foldmark.importers.tree import Line, Node, main_line
 from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, seconds
-from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items
+from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items
 
 NAME = "pi"
 
@@ -29,7 +28,11 @@ def sniff(document: Document) -> bool:
     heads = [record for _, record in document.records[:5] if isinstance(record, Mapping)]
     return any(
         (record.get("type") == "session" and "cwd" in record)
-        or (record.get("type") == "message" and isinstance(record.get("message"), Mapping) and "uuid" not in record)
+        or (
+            record.get("type") == "message"
+            and isinstance(record.get("message"), Mapping)
+            and "uuid" not in record
+        )
         for record in heads
     )
 
@@ -39,12 +42,14 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     records: dict[str, tuple[int, Mapping[str, Any]]] = {}
     nodes: list[Node] = []
     before = ""
-    for number, record in document.records:
-        record = as_mapping(record, f"line {number}")
+    for number, value in document.records:
+        record = as_mapping(value, f"line {number}")
         key = str(record.get("id") or "") if record.get("type") != "session" else ""
         key = key if key and key not in records else f"line {number}"
         parent = str(record.get("parentId") or "") if "parentId" in record else before
-        nodes.append(Node(key, parent, number, record.get("type") in ("message", *_SUMMARIES, "custom_message")))
+        nodes.append(
+            Node(key, parent, number, record.get("type") in ("message", *_SUMMARIES, "custom_message"))
+        )
         records[key] = (number, record)
         before = key
     header = next((record for _, record in records.values() if record.get("type") == "session"), {})
@@ -67,7 +72,7 @@ def _imported(
     children = tuple(
         Child(
             kind="fork",
-            imported=_imported(fork, records, f"{session}.{fork.nodes[0].key}", notes),
+            imported=_imported(fork, records, f"fork-{fork.nodes[0].key}", notes),
             at=ends.get(fork.after, 0),
         )
         for fork in line.forks
@@ -137,9 +142,9 @@ def _assistant(message: Mapping[str, Any], path: str) -> Event:
 def _usage(usage: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
-    read, write = int(usage.get("cacheRead") or 0), int(usage.get("cacheWrite") or 0)
-    whole = int(usage.get("input") or 0) + read + write
-    return Usage(input=whole, output=int(usage.get("output") or 0), cache_read=read, cache_write=write)
+    read, write = as_count(usage.get("cacheRead")), as_count(usage.get("cacheWrite"))
+    whole = as_count(usage.get("input")) + read + write
+    return Usage(input=whole, output=as_count(usage.get("output")), cache_read=read, cache_write=write)
 
 
 def _result(message: Mapping[str, Any], path: str) -> Event:
@@ -160,10 +165,7 @@ def _command(message: Mapping[str, Any], path: str) -> Event:
         return control("bashExecution", dict(message), provider=NAME)
     command = as_text(message.get("command"), f"{path}.command")
     output = as_text(message.get("output"), f"{path}.output")
-    if message.get("cancelled"):
-        end = "cancelled"
-    else:
-        end = f"exit code {message.get('exitCode')}"
+    end = "cancelled" if message.get("cancelled") else f"exit code {message.get('exitCode')}"
     words = f"The user ran `{command}` ({end}):\n{output}" if output else f"The user ran `{command}` ({end})."
     return Event(role="user", origin="injected", parts=(Text(words),))
 
@@ -185,8 +187,14 @@ def _part(block: Mapping[str, Any], path: str, provider: str, api: str) -> Part:
         return _thinking(block, path, provider, api)
     if kind == "toolCall":
         arguments = block.get("arguments")
-        text = arguments if isinstance(arguments, str) else compact_json(arguments if arguments is not None else {})
-        return ToolCall(as_name(block.get("id"), f"{path}.id"), as_name(block.get("name"), f"{path}.name"), text)
+        text = (
+            arguments
+            if isinstance(arguments, str)
+            else compact_json(arguments if arguments is not None else {})
+        )
+        return ToolCall(
+            as_name(block.get("id"), f"{path}.id"), as_name(block.get("name"), f"{path}.name"), text
+        )
     if kind == "image":
         media_type = as_text(block.get("mimeType"), f"{path}.mimeType")
         return Image(media_type=media_type, data=as_text(block.get("data"), f"{path}.data"))

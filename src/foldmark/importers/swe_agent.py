@@ -1,9 +1,9 @@
 """Imports SWE-agent trajectories (`.traj`). Knows nothing of other agents.
 
-Two forms: with function calls (results answer `tool_call_ids`), and as text, where the action stands in a code
-fence and the next user row is its observation. The text form becomes real pairs: the action is a call of `bash`
-with a derived id, its observation the result. The first user row that is no demonstration is the user's;
-demonstrations and all later user rows are injected.
+Two forms: with function calls (results answer `tool_call_ids`), and as text, where the action stands in a
+code fence and the next user row is its observation. The text form becomes real pairs: the action is a call
+of `bash` with a derived id, its observation the result. The first user row that is no demonstration is the
+user's; demonstrations and all later user rows are injected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foldmark.errors import WireError
-from foldmark.events import Event, Part, Reasoning, Text, ToolCall, ToolResult, assistant, injected, result, user
+from foldmark.events import (
+    Event,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    injected,
+    result,
+    user,
+)
 from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
 from foldmark.wire.openai_reading import read_message
 from foldmark.wire.plain import compact_json
@@ -38,7 +49,9 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     systems: list[str] = []
     events = list(_history(rows, systems, notes) if source == "history" else _steps(rows))
     if value.get("info"):
-        notes.warn("info: the outcome of the run (exit status, submission) is no part of the conversation, left out")
+        notes.warn(
+            "info: the outcome of the run (exit status, submission) is no part of the conversation, left out"
+        )
     return [
         Imported(
             session=derived_id(NAME, events),
@@ -85,7 +98,8 @@ def _words(row: Row, path: str) -> str:
 def _assistant(row: Row, path: str, at: int, names: dict[str, str]) -> Event:
     event = read_message(row, path, names)[0]
     parts: list[Part] = [
-        Reasoning(str(block.get("thinking") or ""), "anthropic", dict(block)) for block in row.get("thinking_blocks") or ()
+        Reasoning(str(block.get("thinking") or ""), "anthropic", dict(block))
+        for block in row.get("thinking_blocks") or ()
     ]
     action = row.get("action")
     if event.calls or not isinstance(action, str) or not action.strip():
@@ -98,7 +112,8 @@ def _assistant(row: Row, path: str, at: int, names: dict[str, str]) -> Event:
 
 
 def _without_action(content: str, thought: Any, action: str) -> str:
-    """The thought alone when the rest of the content is just the fenced action, which the call already holds."""
+    """The thought alone when the rest of the content is just the fenced action, which the call already
+    holds."""
     if isinstance(thought, str) and content.startswith(thought):
         fence = content[len(thought) :].strip().strip("`").strip()
         if fence == action.strip():

@@ -1,7 +1,8 @@
-"""Imports tau-bench result files: a list of runs, each with its messages in `traj`. Knows nothing of other agents.
+"""Imports tau-bench result files: a list of runs, each with its messages in `traj`. Knows nothing of other
+agents.
 
-A run is a session of its own, named after task and trial. What is *about* a run (reward, task, cost) is no part
-of the conversation and is left out, with a warning.
+A run is a session of its own, named after task and trial. What is *about* a run (reward, task, cost) is no
+part of the conversation and is left out, with a warning.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         system, events = read_rows(rows, "openai-chat", about)
         if others := sorted(key for key in run if key != "traj"):
             about.warn(f"{', '.join(others)}: about the run and no part of it, left out")
-        session = f"{NAME}-{run['task_id']}.{run.get('trial', 0)}" if "task_id" in run else derived_id(NAME, events)
+        session = (
+            f"{NAME}-{run['task_id']}.{run.get('trial', 0)}" if "task_id" in run else derived_id(NAME, events)
+        )
         found.append(
             Imported(
                 session=session,

@@ -1,4 +1,5 @@
-"""Records that name their parent, as lines: the main one and the ways not taken. Knows nothing of any format."""
+"""Records that name their parent, as lines: the main one and the ways not taken. Knows nothing of any
+format."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import msgspec
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A record's place: its key, its parent's key (empty at a root), its order in the file, and whether it is a
-    message (only those can end a line)."""
+    """A record's place: its key, its parent's key (empty at a root), its order in the file, and whether it
+    is a message (only those can end a line)."""
 
     key: str
     parent: str
@@ -26,11 +27,13 @@ class Line(msgspec.Struct):
     forks: list[Line] = []
 
 
-def main_line(nodes: Iterable[Node], belongs: Callable[[Node, Mapping[str, Node]], bool] | None = None) -> Line:
+def main_line(
+    nodes: Iterable[Node], belongs: Callable[[Node, Mapping[str, Node]], bool] | None = None
+) -> Line:
     """The path to the newest message is the main line; what is not on it becomes forks, newest first.
 
-    `belongs(node, line)` may claim a node that the path misses: one of parallel results, or another record of the
-    same message. Records that are no message stay with the line of their parent.
+    `belongs(node, line)` may claim a node that the path misses: one of parallel results, or another record
+    of the same message. Records that are no message stay with the line of their parent.
     """
     everything = {node.key: node for node in nodes}
     return _line(everything, everything, "", belongs)

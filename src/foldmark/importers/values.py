@@ -13,8 +13,9 @@ from foldmark.events import Event, control, fingerprint
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """One session as it was found in a file. Events have no ids: identity comes from their chained fingerprints, so
-    that the same file, or a grown one, is recognised. `wire` names the one whose shape the messages had."""
+    """One session as it was found in a file. Events have no ids: identity comes from their chained
+    fingerprints, so that the same file, or a grown one, is recognised. `wire` names the one whose shape the
+    messages had."""
 
     session: str
     format: str
@@ -27,9 +28,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that hangs on another one. `kind` is `child` (a sub-agent with a context of its own, started by the
-    call `call_id`, empty when nothing says which) or `fork` (another way the session went: it shares the first `at`
-    events of its parent and holds only its own)."""
+    """A session that hangs on another one. `kind` is `child` (a sub-agent with a context of its own, started
+    by the call `call_id`, empty when nothing says which) or `fork` (another way the session went: it shares
+    the first `at` events of its parent and holds only its own)."""
 
     kind: Literal["child", "fork"]
     imported: Imported
@@ -38,8 +39,8 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A decoded file: `value` when it is one JSON value, and `records` with their line numbers when it is JSON lines
-    (a single object is both)."""
+    """A decoded file: `value` when it is one JSON value, and `records` with their line numbers when it is
+    JSON lines (a single object is both)."""
 
     name: str = ""
     value: Any = None
@@ -88,7 +89,8 @@ def derived_id(format: str, events: tuple[Event, ...] | list[Event]) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A time of a transcript as Unix seconds: ISO text, seconds, or milliseconds (numbers over a hundred billion)."""
+    """A time of a transcript as Unix seconds: ISO text, seconds, or milliseconds (numbers over a hundred
+    billion)."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):

@@ -22,9 +22,27 @@ from foldmark.kinds.tests import TESTS, Failure, TestRun, parse_tests
 from foldmark.kinds.traces import TRACE, Trace, traces
 
 __all__ = [
-    "KINDS", "Body", "Count", "Failure", "FileDiff", "Kind", "TestRun", "Trace", "clean_text", "count_lines", "denial", "diff_stat",
-    "error_lines", "exit_code", "is_noise", "outcome", "parse_tests", "preview", "recognise", "traces",
-]  # fmt: skip
+    "KINDS",
+    "Body",
+    "Count",
+    "Failure",
+    "FileDiff",
+    "Kind",
+    "TestRun",
+    "Trace",
+    "clean_text",
+    "count_lines",
+    "denial",
+    "diff_stat",
+    "error_lines",
+    "exit_code",
+    "is_noise",
+    "outcome",
+    "parse_tests",
+    "preview",
+    "recognise",
+    "traces",
+]
 
 KINDS: tuple[Kind, ...] = (TESTS, JSON, DIFF, TRACE, LOG, FILE, HITS, LISTING, COMMAND, PLAIN)
 """In order of precedence when two are equally sure."""

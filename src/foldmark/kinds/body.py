@@ -20,9 +20,10 @@ LONG_LINE = 600
 """A longer line is cut in a preview: 600 characters are about 150 tokens, the most that one line may take."""
 
 TROUBLE = (
-    "Traceback (most recent", "Error:", "error:", "ERROR", "Exception:", "FAILED", "FAIL", "FATAL", "fatal:", "Fatal",
-    "panic:", "panicked at", "CRITICAL", "SEVERE", "Segmentation fault", "assert", "not ok ", "npm ERR!", "denied", "✗", "✕",
-    "Caused by", "undefined reference", "failed", "Error ", "error[", "[error]",
+    "Traceback (most recent", "Error:", "error:", "ERROR", "Exception:", "FAILED", "FAIL", "FATAL", "fatal:",
+    "Fatal", "panic:", "panicked at", "CRITICAL", "SEVERE", "Segmentation fault", "assert", "not ok ",
+    "npm ERR!", "denied", "✗", "✕", "Caused by", "undefined reference", "failed", "Error ", "error[",
+    "[error]",
 )  # fmt: skip
 _TROUBLE = re.compile("|".join(map(re.escape, TROUBLE)))
 _HARMLESS = re.compile(r"\b(?:0|no) (?:errors?|failed|failures?)\b|\bfailed[:=] ?0\b", re.IGNORECASE)
@@ -66,6 +67,8 @@ class Body:
 
     def line(self, number: int) -> str | None:
         """A line of head or tail by number, None for one between them."""
+        if not 1 <= number <= self.total:
+            return None
         if number <= len(self.head):
             found = self.head[number - 1]
         elif number > self.total - len(self.tail):

@@ -58,8 +58,8 @@ def error_lines(text: str, limit: int = 3) -> list[str]:
 
 _PROGRESS = re.compile(
     r"^\s*(?:[-\\|/⠁-⣿]|\d{1,3}%|.*\d{1,3}%\s*[|\[(▕#=━█ ].*|[\s.·#=━█▏▎▍▌▋▊▉>-]*|"
-    r"(?:Requirement already satisfied|Downloading|Collecting|Using cached|Fetching|Progress|Receiving objects|"
-    r"Resolving deltas|remote: (?:Counting|Compressing|Enumerating))\b.*)\s*$"
+    r"(?:Requirement already satisfied|Downloading|Collecting|Using cached|Fetching|Progress|"
+    r"Receiving objects|Resolving deltas|remote: (?:Counting|Compressing|Enumerating))\b.*)\s*$"
 )
 
 

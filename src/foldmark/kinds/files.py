@@ -13,8 +13,9 @@ from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, e
 _NUMBERED = re.compile(r"^\s{0,8}(\d{1,7})(?:→|\t|: ?|\| ?)")
 _WINDOW = re.compile(r"^\[File: (.+?) \((\d+) lines total\)\]", re.MULTILINE)
 _OUTLINE = re.compile(
-    r"^(?:\s{0,8}\d{1,7}(?:→|\t|: ?|\| ?))?(?:\s{0,4}(?:async )?def \w|\s{0,4}class \w|(?:export |public |pub |static |async )*"
-    r"(?:function|interface|type|enum|struct|trait|impl|fn|func|const|class|module|namespace) \w|#{1,4} \S)"
+    r"^(?:\s{0,8}\d{1,7}(?:→|\t|: ?|\| ?))?(?:\s{0,4}(?:async )?def \w|\s{0,4}class \w|"
+    r"(?:export |public |pub |static |async )*(?:function|interface|type|enum|struct|trait|impl|fn|"
+    r"func|const|class|module|namespace) \w|#{1,4} \S)"
 )
 
 

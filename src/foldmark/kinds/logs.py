@@ -9,7 +9,8 @@ from foldmark.kinds.base import Kind, clip, plural, sample
 from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
 
 _LINE = re.compile(
-    r"^\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{10}(?:\.\d+)?\b"
+    r"^\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d"
+    r"|\d{10}(?:\.\d+)?\b"
     r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE|debug|info|warn|error)\b)"
 )
 LEVELS = ("FATAL", "CRITICAL", "ERROR", "WARN")

@@ -22,6 +22,7 @@ _LONG_LISTING = re.compile(r"^(?:[-dlcbps][rwxsStT-]{9}[@+.]?\s|total \d+$)")
 
 def hit_path(line: str) -> str:
     """The file of a hit line `path:12:text` or `path:text`, "" when it is none."""
+    line = line[:400]  # a longer path is none, and the patterns must not walk through a giant line
     found = _HIT.match(line) or _PLAIN_HIT.match(line)
     return found[1] if found else ""
 

@@ -47,14 +47,24 @@ def _counts(line: str) -> dict[str, int]:
 
 
 _PYTEST = re.compile(
-    r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun|subtests passed)(?:, )?)+"
-    r"|no tests ran) in [\d.]+s.*$",
+    r"^=*[ \t]*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun|"
+    r"subtests passed)(?:, )?)+|no tests ran) in [\d.]+s.*$",
     re.MULTILINE,
 )
 _PYTEST_NAME = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
-_PYTEST_ERROR = re.compile(
-    r"^_{3,} (?:ERROR \w+ \w+ \w* ?)?(.+?) _{3,}$(.*?)^E {2,}(.+?)$", re.MULTILINE | re.DOTALL
-)
+_PYTEST_SECTION = re.compile(r"^(?:_{3,} (.+) _{3,}|E {2,}(\S.*))$", re.MULTILINE)
+
+
+def _first_errors(text: str) -> dict[str, str]:
+    """The first `E` line under every `____ test ____` header."""
+    found: dict[str, str] = {}
+    name = ""
+    for match in _PYTEST_SECTION.finditer(text):
+        if match[1]:
+            name = match[1].rpartition(" ")[2] if match[1].startswith("ERROR ") else match[1]
+        elif name:
+            found.setdefault(name, match[2])
+    return found
 
 
 def _pytest(text: str) -> TestRun | None:
@@ -62,21 +72,23 @@ def _pytest(text: str) -> TestRun | None:
     if not summary:
         return None
     counts = _counts(summary[1])
-    shown = {name: error for name, _, error in _PYTEST_ERROR.findall(text)} if "\nE  " in text else {}
+    shown = _first_errors(text) if "\nE  " in text else {}
     failing = {}
     for name, error in _PYTEST_NAME.findall(text):
         short = name.rpartition("::")[2]
         failing[name] = Failure(name, clip(error or shown.get(short, ""), 200))
+    if not failing:
+        failing = {name: Failure(name, clip(error, 200)) for name, error in shown.items()}
     return TestRun(
         framework="pytest", passed=counts.get("passed", 0), failed=counts.get("failed", 0),
         errors=counts.get("errors", counts.get("error", 0)), skipped=counts.get("skipped", 0),
-        failing=tuple(failing.values()) or tuple(Failure(name, clip(error, 200)) for name, error in shown.items()),
+        failing=tuple(failing.values()),
     )  # fmt: skip
 
 
-_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*\n+^(OK|FAILED|NO TESTS RAN)\b(.*)$", re.MULTILINE)
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED|NO TESTS RAN)\b(.*)$", re.MULTILINE)
 _UNITTEST_NAME = re.compile(
-    r"^(?:FAIL|ERROR): (.+?)$\n(?:.*\n)??-{10,}\n(.*?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
+    r"^(?:FAIL|ERROR): (.+)$\n(?:.*\n)?-{10,}\n((?:.+(?:\n|\Z))*)", re.MULTILINE
 )
 
 
@@ -96,9 +108,9 @@ def _unittest(text: str) -> TestRun | None:
     )
 
 
-_JEST = re.compile(r"^\s*Tests:?\s+((?:\d+ \w+[,| ]*)+)(?:total|\(\d+\))?.*$", re.MULTILINE)
+_JEST = re.compile(r"^[ \t]*Tests:?\s+((?:\d+ \w+[,| ]*)+)(?:total|\(\d+\))?.*$", re.MULTILINE)
 _JEST_NAME = re.compile(
-    r"^\s*● (?!Console)(.+?)$\n+((?:.*\n){0,4}?.*\S.*)$|^\s*(?:FAIL|[×✕✗])\s+(\S.*? > .+?)(?: \d+ms)?$",
+    r"^[ \t]*● (?!Console)(.+?)$\n+((?:.*\n){0,4}?.*\S.*)$|^[ \t]*(?:FAIL|[×✕✗])\s+(\S.*? > .+?)(?: \d+ms)?$",
     re.MULTILINE,
 )
 
@@ -118,11 +130,12 @@ def _jest(text: str) -> TestRun | None:
     framework = "jest" if "Tests:" in summary[0] else "vitest"
     return TestRun(
         framework=framework, passed=counts.get("passed", 0), failed=counts.get("failed", 0),
-        skipped=counts.get("skipped", 0) + counts.get("todo", 0), failing=tuple(failing.values()) if counts.get("failed") else (),
+        skipped=counts.get("skipped", 0) + counts.get("todo", 0),
+        failing=tuple(failing.values()) if counts.get("failed") else (),
     )  # fmt: skip
 
 
-_GO_NAME = re.compile(r"^\s*--- FAIL: (\S+).*$(?:\n\s+(\S.*?:\d+: .*))?", re.MULTILINE)
+_GO_NAME = re.compile(r"^[ \t]*--- FAIL: (\S+).*$(?:\n[ \t]+(\S.*?:\d+: .*))?", re.MULTILINE)
 _GO = re.compile(r"^(?:ok  \t|FAIL\t|FAIL$|PASS$|--- (?:PASS|FAIL))", re.MULTILINE)
 
 
@@ -158,9 +171,11 @@ def _cargo(text: str) -> TestRun | None:
     return TestRun(framework="cargo test", passed=passed, failed=failed, skipped=skipped, failing=failing)
 
 
-_TAP_NAME = re.compile(r"^\s*not ok (?:\d+ )?(?:- )?(?!.*# (?:TODO|SKIP))(.+)$", re.MULTILINE)
-_MOCHA = re.compile(r"^\s+(\d+) passing\b.*$(?:\n\s+(\d+) pending)?(?:\n\s+(\d+) failing)?", re.MULTILINE)
-_MOCHA_NAME = re.compile(r"^\s+\d+\) (.+(?:\n\s{6,}\S.*)*?):\n+\s+(\S.*)$", re.MULTILINE)
+_TAP_NAME = re.compile(r"^[ \t]*not ok (?:\d+ )?(?:- )?(?!.*# (?:TODO|SKIP))(.+)$", re.MULTILINE)
+_MOCHA = re.compile(
+    r"^[ \t]+(\d+) passing\b.*$(?:\n[ \t]+(\d+) pending)?(?:\n[ \t]+(\d+) failing)?", re.MULTILINE
+)
+_MOCHA_NAME = re.compile(r"^[ \t]+\d+\) (.+(?:\n[ \t]{6,}\S.*){0,6}?):\n+[ \t]+(\S.*)$", re.MULTILINE)
 
 
 def _tap(text: str) -> TestRun | None:
@@ -182,7 +197,9 @@ def _tap(text: str) -> TestRun | None:
     bad = [clip(name, 200) for name in _TAP_NAME.findall(text)]
     good = len(re.findall(r"^ok\b", text, re.MULTILINE))
     return TestRun(
-        framework="TAP", passed=int(passed[-1]) if passed else good, failed=int(failed[-1]) if failed else len(bad),
+        framework="TAP",
+        passed=int(passed[-1]) if passed else good,
+        failed=int(failed[-1]) if failed else len(bad),
         failing=tuple(Failure(name) for name in dict.fromkeys(bad)),
     )  # fmt: skip
 
@@ -281,8 +298,9 @@ def outcome(text: str, call: ToolCall | None) -> str:
 
 
 _HINT = re.compile(
-    r"\d+ (?:passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s|no tests ran in|^Ran \d+ tests? in|^\s*Tests:?\s+\d+ \w+|"
-    r"^test result: |^(?:ok  |FAIL)\t|^--- (?:FAIL|PASS): |^\s+\d+ passing\b|^TAP version|^1\.\.\d+$",
+    r"\d+ (?:passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s|no tests ran in|^Ran \d+ tests? in|"
+    r"^[ \t]*Tests:?\s+\d+ \w+|^test result: |^(?:ok  |FAIL)\t|^--- (?:FAIL|PASS): |^[ \t]+\d+ passing\b|"
+    r"^TAP version|^1\.\.\d+$",
     re.MULTILINE,
 )
 

@@ -27,7 +27,8 @@ class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _PYTHON = re.compile(
-    r"^(?P<in>[ \t]*)Traceback \(most recent call last\):\n(?P<frames>(?:(?P=in)[ \t]+.*\n|[ \t]*\n)+)(?P=in)(?P<error>\S.*)$",
+    r"^(?P<in>[ \t]*)Traceback \(most recent call last\):\n(?P<frames>(?:(?P=in)[ \t].*\n|\n)+)"
+    r"(?P=in)(?P<error>\S.*)$",
     re.MULTILINE,
 )
 _PYTHON_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -37,7 +38,8 @@ _SCRIPT = re.compile(
 )
 _SCRIPT_FRAME = re.compile(r"\(?((?:file://)?[^\s()]+):(\d+)(?::\d+)?\)?$", re.MULTILINE)
 _JAVA = re.compile(
-    r"^(?:Exception in thread \"[^\"]*\" )?(?P<error>[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b.*)$\n(?P<frames>(?:\s+at .*(?:\n|$))+)",
+    r"^(?:Exception in thread \"[^\"]*\" )?(?P<error>[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b.*)$\n"
+    r"(?P<frames>(?:\s+at .*(?:\n|$))+)",
     re.MULTILINE,
 )
 _JAVA_FRAME = re.compile(r"\(([\w$]+\.(?:java|kt|scala)):(\d+)\)")

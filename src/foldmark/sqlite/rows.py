@@ -77,8 +77,8 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event])
         "INSERT INTO event (session, seq, id, scope, branch, time, origin, role, tokens, plain, chain, body) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (session, e.seq, put(e.id), put(e.scope), put(e.branch), e.time, e.origin, e.role, e.tokens, e.plain,
-             e.chain or None, pack_event(e))
+            (session, e.seq, put(e.id), put(e.scope), put(e.branch), e.time, e.origin, e.role, e.tokens,
+             e.plain, e.chain or None, pack_event(e))
             for e in events
         ],
     )  # fmt: skip
@@ -94,7 +94,8 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event])
 def insert_facts(db: sqlite3.Connection, session: int, after: int, facts: Sequence[Fact]) -> None:
     """`after` is the number of the session's last fact."""
     db.executemany(
-        "INSERT INTO fact (session, number, seq, scope, kind, key, version, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO fact (session, number, seq, scope, kind, key, version, body) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (session, number, fact.seq, put(fact.scope), fact.kind, put(fact.key), fact.version, pack(fact))
             for number, fact in enumerate(facts, after + 1)
@@ -129,7 +130,8 @@ def insert_pieces(db: sqlite3.Connection, session: int, scope: str, pieces: Sequ
 
 
 def indexed(head: str, text: str) -> str:
-    """The body column of a search row: the piece's distinct tokens. Erasing a row needs the same text again."""
+    """The body column of a search row: the piece's distinct tokens. Erasing a row needs the same text
+    again."""
     return " ".join(sorted(distinct(f"{head}\n{text}")))
 
 

@@ -1,8 +1,9 @@
-"""The tables of a SQLite store, their migrations, and how a connection is opened. Knows nothing of what rows mean.
+"""The tables of a SQLite store, their migrations, and how a connection is opened. Knows nothing of what
+rows mean.
 
 Tenant, user and session have integer keys. The search table is contentless: its rows hold tokens of our own
-analyser, which its tokenizer can neither split, fold nor stem (it splits at ASCII punctuation and spaces only,
-and tokens contain none), and a scope column with tokens like `t12 u340 s5071`.
+analyser, which its tokenizer can neither split, fold nor stem (it splits at ASCII punctuation and spaces
+only, and tokens contain none), and a scope column with tokens like `t12 u340 s5071`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ CREATE TABLE user (
     name NOT NULL,
     UNIQUE (tenant, name)
 );
--- facts and checkpoints count the rows of this session; parent_facts and parent_checkpoints freeze how many of
--- the parent's rows a fork inherits, root is the first session of a line of forks
+-- facts and checkpoints count the rows of this session; parent_facts and parent_checkpoints freeze how many
+-- of the parent's rows a fork inherits; root is the first session of a line of forks
 CREATE TABLE session (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     user INTEGER NOT NULL REFERENCES user,
@@ -141,7 +142,7 @@ CREATE TABLE written (
     session INTEGER NOT NULL REFERENCES session, hash TEXT NOT NULL, stands_for TEXT NOT NULL,
     PRIMARY KEY (session, hash)
 ) WITHOUT ROWID;
--- dirty while wanted > done; taken is what the holder of the lease answers for, since says when it became dirty
+-- dirty while wanted > done; taken is what the holder of the lease answers for; since says when it became so
 CREATE TABLE work (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES session,
@@ -174,7 +175,8 @@ MIGRATIONS: tuple[str, ...] = (FIRST,)
 """Step n leads from version n to n + 1. A step that was released is never edited."""
 
 SESSION_TABLES = (
-    "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact", "event",
+    "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact",
+    "event",
 )  # fmt: skip
 """Everything that hangs on a session, in the order in which it is erased."""
 
@@ -185,7 +187,7 @@ def connect(path: str, *, full: bool) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         _patiently(lambda: db.execute("PRAGMA journal_mode=WAL"))
         db.execute(f"PRAGMA synchronous={'FULL' if full else 'NORMAL'}")
-        for pragma in ("foreign_keys=ON", "cache_size=-16384", "wal_autocheckpoint=4000", "secure_delete=ON"):
+        for pragma in ("foreign_keys=ON", "cache_size=-16384", "wal_autocheckpoint=4000"):
             db.execute(f"PRAGMA {pragma}")
     except sqlite3.Error as error:
         raise StoreError(f"{path}: cannot be opened as a SQLite store ({error}).") from error
@@ -214,7 +216,8 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
         version = int(meta.get("schema_version", 0))
         if version > len(MIGRATIONS):
             raise SchemaTooNew(
-                f"{path} has schema {version}; this foldmark knows {len(MIGRATIONS)}. Update foldmark to open it."
+                f"{path} has schema {version}; this foldmark knows {len(MIGRATIONS)}. "
+                "Update foldmark to open it."
             )
         for step in MIGRATIONS[version:]:
             for statement in _statements(step):

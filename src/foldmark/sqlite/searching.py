@@ -1,7 +1,7 @@
 """Matching in a SQLite store: pieces by token, events by fingerprint. Knows nothing of ranking.
 
-Every query names the sessions it may see; the search table's scope column finds them fast, and the joined rows
-are checked against the same numbers again.
+Every query names the sessions it may see; the search table's scope column finds them fast, and the joined
+rows are checked against the same numbers again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def event_at(db: sqlite3.Connection, session: int, seq: int) -> Event:
 
 
 def match(db: sqlite3.Connection, known: Known, forks: Sequence[Row], chains: Sequence[str]) -> Match | None:
-    """The longest chained match; looked for from the end in growing steps, since most lists end near a log's end."""
+    """The longest chained match; looked for from the end in growing steps, since most lists end near a
+    log's end."""
     names = {fork.id: get(fork.name) for fork in reversed(forks)}
     last = {segment.session: segment.last for segment in known.segments}
     order = [known.id, *(fork.id for fork in forks)]

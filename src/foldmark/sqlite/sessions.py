@@ -24,7 +24,8 @@ TALLY_EVENTS = 256
 
 
 class Segment(NamedTuple):
-    """A stretch of a lineage: a session's own rows up to `last`, and how many of its facts and checkpoints."""
+    """A stretch of a lineage: a session's own rows up to `last`, and how many of its facts and
+    checkpoints."""
 
     session: int
     last: int
@@ -34,8 +35,8 @@ class Segment(NamedTuple):
 
 WHOLE = 2**62
 _COLUMNS = (
-    "session.id, session.name, kind, parent, parent_seq, parent_call, parent_facts, parent_checkpoints, root, "
-    "created, updated, head, title, meta, user"
+    "session.id, session.name, kind, parent, parent_seq, parent_call, parent_facts, parent_checkpoints, "
+    "root, created, updated, head, title, meta, user"
 )
 
 
@@ -106,7 +107,8 @@ def lineage(db: sqlite3.Connection, row: Row) -> tuple[Segment, ...]:
 
 
 def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
-    """Forks of a session and theirs, the newest first; with `children` also the sessions that calls started."""
+    """Forks of a session and theirs, the newest first; with `children` also the sessions that calls
+    started."""
     out: list[Row] = []
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM session WHERE parent = ? ORDER BY id DESC", (session,)
@@ -147,7 +149,8 @@ def info_of(db: sqlite3.Connection, row: Row) -> SessionInfo:
 
 
 def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, int]:
-    """Write a session's row, inside a transaction. Raises NotFound for a parent or parent event that is not there."""
+    """Write a session's row, inside a transaction. Raises NotFound for a parent or parent event that is not
+    there."""
     tenant = _named(
         db, "INSERT OR IGNORE INTO tenant (name) VALUES (?)", "tenant WHERE name = ?", put(key.tenant)
     )
@@ -170,12 +173,13 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
         else (0, 0)
     )
     number = db.execute(
-        "INSERT INTO session (user, name, kind, parent, parent_seq, parent_call, parent_facts, parent_checkpoints, "
-        "root, created, updated, head, title, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO session (user, name, kind, parent, parent_seq, parent_call, parent_facts, "
+        "parent_checkpoints, root, created, updated, head, title, meta) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            user, put(key.session), info.kind, parent.id if parent else None, info.parent_seq, put(info.parent_call),
-            *counts, fork.root if fork else None, info.created, info.updated, info.parent_seq if fork else 0,
-            put(info.title), pack(info.meta),
+            user, put(key.session), info.kind, parent.id if parent else None, info.parent_seq,
+            put(info.parent_call), *counts, fork.root if fork else None, info.created, info.updated,
+            info.parent_seq if fork else 0, put(info.title), pack(info.meta),
         ),
     ).lastrowid  # fmt: skip
     assert number is not None

@@ -1,17 +1,15 @@
 """SQLiteStore: one file, WAL, one connection for each thread, writers behind one lock.
 
-Every write is one `BEGIN IMMEDIATE` transaction. Decoded events of recent sessions stay in the process; a read
-fetches only the rows that came since. Knows nothing of steps or flows.
+Every write is one `BEGIN IMMEDIATE` transaction. Decoded events of recent sessions stay in the process; a
+read fetches only the rows that came since. Knows nothing of steps or flows.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,10 +17,18 @@ from foldmark.artifacts import Artifacts, FileArtifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.errors import HasForks, HeadMoved, StaleBoundary, StoreError
 from foldmark.events import Event
-from foldmark.log import ATTEMPTS_SHOWN, Scope, build_view, committed, described, newest, title_of, viewpoint_of
+from foldmark.log import (
+    Scope,
+    build_view,
+    committed,
+    described,
+    newest,
+    title_of,
+)
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
-from foldmark.sqlite import searching, sessions
+from foldmark.sqlite import scopes, searching, sessions
+from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.rows import (
     erase_pieces,
     get,
@@ -35,7 +41,7 @@ from foldmark.sqlite.rows import (
     put,
     unpack,
 )
-from foldmark.sqlite.schema import SESSION_TABLES, connect, migrate
+from foldmark.sqlite.schema import SESSION_TABLES, migrate
 from foldmark.sqlite.sessions import Known, Row, add_facts, below, refresh, save_tally, scope_of, tally_of
 from foldmark.store import (
     Context,
@@ -56,20 +62,24 @@ KEPT_SESSIONS = 32
 
 
 class SQLiteStore:
-    """Keeps everything in one SQLite file. `durability="full"` also survives a power cut, at a third of the speed
-    or less; "normal" may then lose the last transactions (never a crash of the process, never the file)."""
+    """Keeps everything in one SQLite file. `durability="full"` also survives a power cut, at a third of the
+    speed or less; "normal" may then lose the last transactions (never a crash of the process, never the
+    file)."""
 
     def __init__(self, path: str | Path, *, durability: Literal["normal", "full"] = "normal") -> None:
         if str(path) in ("", ":memory:"):
             raise StoreError("SQLiteStore needs a file; MemoryStore keeps everything in memory.")
         self.path = Path(path)
-        self._full = durability == "full"
-        self.artifacts: Artifacts = FileArtifacts(f"{path}.artifacts")
         self._lock = threading.RLock()
-        self._local = threading.local()
-        self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._places = Connections(str(path), self._lock, full=durability == "full")
+        self._reading, self._writing = self._places.reading, self._places.writing
+        self.artifacts: Artifacts = FileArtifacts(f"{path}.artifacts")
         self._known: OrderedDict[tuple[str, str, str], Known] = OrderedDict()
         self._secret = migrate(self._db, str(path))
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        return self._places.mine
 
     # sessions
 
@@ -115,10 +125,7 @@ class SQLiteStore:
 
     def close(self) -> None:
         with self._lock:
-            for _, db in self._connections:
-                db.close()
-            self._connections.clear()
-            self._local = threading.local()
+            self._places.close()
             self._known.clear()
 
     # events
@@ -127,7 +134,7 @@ class SQLiteStore:
         with self._lock:
             known, db = self._open(key), self._db
             new, known_events = known.log.number(events)
-            frame = self._state(db, known, key).frame
+            frame = scopes.state(db, known, key).frame
             return Context(
                 key=key,
                 head=known.log.head,
@@ -191,11 +198,12 @@ class SQLiteStore:
         known.pending.update(texts)
         title = title_of(events, {seq: found[0] for seq, found in texts.items() if found})
         db.execute(
-            "UPDATE session SET head = ?, updated = ?, created = CASE WHEN created = 0 THEN ? ELSE created END, "
+            "UPDATE session SET head = ?, updated = ?, "
+            "created = CASE WHEN created = 0 THEN ? ELSE created END, "
             "title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
             (known.log.head, now, now, put(title), known.id),
         )
-        self._raise_work(db, known, events, now)
+        scopes.raise_work(db, known, events, now)
         save_tally(db, known)
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
@@ -220,24 +228,20 @@ class SQLiteStore:
     def view(self, key: Key) -> View:
         with self._lock, self._reading() as db:
             known = self._get(key)
-            attempts = db.execute(
-                "SELECT body FROM attempt WHERE session = ? AND scope = ? AND sees = ? ORDER BY id DESC LIMIT ?",
-                (known.id, *_at(key), ATTEMPTS_SHOWN),
-            ).fetchall()
             return build_view(
                 key,
                 known.log,
                 scope_of(db, known, key),
-                self._checkpoint(db, known, key),
-                self._state(db, known, key),
-                [unpack(body, Attempt) for (body,) in reversed(attempts)],
+                scopes.newest_checkpoint(db, known, key),
+                scopes.state(db, known, key),
+                scopes.attempts(db, known, key),
             )
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         with self._writing() as db:
             known = self._get(key)
-            if self._state(db, known, key).mark == expected:
-                self._put_state(db, known, key, state)
+            if scopes.state(db, known, key).mark == expected:
+                scopes.put_state(db, known, key, state)
 
     def covered(
         self, key: Key, upto: int, *, limit: int
@@ -260,60 +264,47 @@ class SQLiteStore:
         token: int | None = None,
     ) -> None:
         with self._writing() as db:
-            known, at = self._get(key), _at(key)
-            newest_one = self._checkpoint(db, known, key)
+            known = self._get(key)
+            newest_one = scopes.newest_checkpoint(db, known, key)
             found = newest_one.version if newest_one else 0
-            held = db.execute(
-                "SELECT token FROM work WHERE session = ? AND scope = ? AND sees = ?", (known.id, *at)
-            ).fetchone()
-            if (
-                found != expected
-                or checkpoint.version <= found
-                or token not in (None, held[0] if held else 0)
-            ):
+            if found != expected or checkpoint.version <= found or scopes.fences(db, known, key, token):
                 raise StaleBoundary(expected, found)
-            number = db.execute(
-                "UPDATE session SET checkpoints = checkpoints + 1 WHERE id = ? RETURNING checkpoints",
-                (known.id,),
-            ).fetchone()[0]
-            db.execute(
-                "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (known.id, number, *at, checkpoint.version, checkpoint.boundary, checkpoint.time,
-                 checkpoint.author, pack(checkpoint)),
-            )  # fmt: skip
-            self._put_state(db, known, key, committed(self._state(db, known, key), checkpoint))
+            scopes.add_checkpoint(db, known, key, checkpoint)
+            scopes.put_state(db, known, key, committed(scopes.state(db, known, key), checkpoint))
             if attempt:
-                _insert_attempt(db, known, key, attempt)
+                scopes.add_attempt(db, known, key, attempt)
             if token is not None:
-                db.execute(
-                    "UPDATE work SET done = max(done, taken), lease_until = 0 "
-                    "WHERE session = ? AND scope = ? AND sees = ?",
-                    (known.id, *at),
-                )
+                scopes.finish(db, known, key, token)
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
         with self._lock:
             known = self._get(key)
-        rows = sessions.checkpoint_rows(self._db, known.segments, _at(key))
+        rows = sessions.checkpoint_rows(self._db, known.segments, scopes.at(known, key)[1:])
         return [unpack(body, Checkpoint) for _, _, body in rows]
 
     def note(self, key: Key, attempt: Attempt) -> None:
         with self._writing() as db:
-            _insert_attempt(db, self._get(key), key, attempt)
+            scopes.add_attempt(db, self._get(key), key, attempt)
 
     # following
 
-    def wrote(self, key: Key, hashes: Iterable[str]) -> None:
-        with self._writing() as db:
-            known = self._get(key)
-            db.executemany(
-                "INSERT OR IGNORE INTO written VALUES (?, ?)", [(known.id, each) for each in hashes]
-            )
-
-    def written(self, key: Key, hashes: Sequence[str]) -> set[str]:
+    def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:
         with self._lock:
             known = self._get(key)
-        found: set[str] = set()
+            new = {each: plain for each, plain in hashes.items() if each not in known.wrote}
+            if not new:
+                return  # most requests show the same previews again
+            with self._writing() as db:
+                db.executemany(
+                    "INSERT OR REPLACE INTO written VALUES (?, ?, ?)",
+                    [(known.id, each, plain) for each, plain in new.items()],
+                )
+            known.wrote.update(new)
+
+    def written(self, key: Key, hashes: Sequence[str]) -> dict[str, str]:
+        with self._lock:
+            known = self._get(key)
+        found: dict[str, str] = {}
         for chunk in in_chunks(list(hashes), 500):
             rows = self._db.execute(
                 "SELECT hash, stands_for FROM written JOIN session ON session.id = written.session "
@@ -354,123 +345,13 @@ class SQLiteStore:
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         with self._writing() as db:
-            found = db.execute(
-                "UPDATE work SET taken = wanted, token = token + 1, lease_until = ? WHERE id = ("
-                "SELECT id FROM work WHERE wanted > done AND lease_until <= ? AND not_before <= ? "
-                "ORDER BY since, id LIMIT 1) RETURNING session, scope, sees, wanted, done, token, lease_until",
-                (now + lease_seconds, now, now),
-            ).fetchone()
-            if not found:
-                return None
-            session, scope, sees, wanted, done, token, lease_until = found
-            tenant, user, name = db.execute(
-                "SELECT tenant.name, user.name, session.name FROM session JOIN user ON user.id = session.user "
-                "JOIN tenant ON tenant.id = user.tenant WHERE session.id = ?",
-                (session,),
-            ).fetchone()
-        key = Key(session=get(name), tenant=get(tenant), user=get(user), scope=get(scope), sees=sees)
-        return Work(key=key, wanted=wanted, done=done, token=token, lease_until=lease_until)
+            return scopes.claim(db, now, lease_seconds)
 
     def settle(self, work: Work) -> bool:
         with self._writing() as db:
-            known = self._get(work.key)
-            changed = db.execute(
-                "UPDATE work SET done = max(done, ?), lease_until = 0 "
-                "WHERE session = ? AND scope = ? AND sees = ? AND token = ?",
-                (work.wanted, known.id, *_at(work.key), work.token),
-            )
-            return changed.rowcount == 1
+            return scopes.finish(db, self._get(work.key), work.key, work.token, work.wanted)
 
-    def _raise_work(self, db: sqlite3.Connection, known: Known, events: Sequence[Event], now: float) -> None:
-        due = [event for event in events if known.log.ends_step(event)]
-        if not due:
-            return
-        scopes = db.execute("SELECT scope, sees FROM scope_state WHERE session = ?", (known.id,)).fetchall()
-        for scope, sees in scopes:
-            key = Key(session=known.name, scope=get(scope), sees=sees)
-            if seen := [event.seq for event in due if key.shows(event)]:
-                db.execute(
-                    "INSERT INTO work (session, scope, sees, wanted, since) VALUES (?, ?, ?, ?, ?) "
-                    "ON CONFLICT (session, scope, sees) DO UPDATE SET "
-                    "since = CASE WHEN wanted > done THEN since ELSE excluded.since END, wanted = excluded.wanted",
-                    (known.id, scope, sees, seen[-1], now),
-                )
-
-    # rows of a scope
-
-    def _state(self, db: sqlite3.Connection, known: Known, key: Key) -> ScopeState:
-        found = db.execute(
-            "SELECT body FROM scope_state WHERE session = ? AND scope = ? AND sees = ?", (known.id, *_at(key))
-        ).fetchone()
-        return unpack(found[0], ScopeState) if found else ScopeState()
-
-    def _put_state(self, db: sqlite3.Connection, known: Known, key: Key, state: ScopeState) -> None:
-        db.execute(
-            "INSERT OR REPLACE INTO scope_state VALUES (?, ?, ?, ?)", (known.id, *_at(key), pack(state))
-        )
-
-    def _checkpoint(self, db: sqlite3.Connection, known: Known, key: Key) -> Checkpoint | None:
-        """The newest version; decoded once and kept, since it is as large as a landing."""
-        at = viewpoint_of(key)
-        for segment in reversed(known.segments):
-            found = db.execute(
-                "SELECT number FROM checkpoint WHERE session = ? AND scope = ? AND sees = ? AND number <= ? "
-                "AND boundary <= ? ORDER BY number DESC LIMIT 1",
-                (segment.session, *_at(key), segment.checkpoints, segment.last),
-            ).fetchone()
-            if not found:
-                continue
-            cached = known.checkpoints.get(at)
-            if cached and cached[:2] == (segment.session, found[0]):
-                return cached[2]
-            body = db.execute(
-                "SELECT body FROM checkpoint WHERE session = ? AND number = ?", (segment.session, found[0])
-            ).fetchone()[0]
-            checkpoint = unpack(body, Checkpoint)
-            known.checkpoints[at] = (segment.session, found[0], checkpoint)
-            return checkpoint
-        return None
-
-    # connections, transactions, the sessions this process knows
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        """This thread's connection; a forked process opens its own."""
-        held = getattr(self._local, "held", None)
-        if held is None or held[0] != os.getpid():
-            db = connect(str(self.path), full=self._full)
-            self._local.held = held = (os.getpid(), db)
-            with self._lock:
-                for thread, old in self._connections:
-                    if not thread.is_alive():
-                        old.close()
-                self._connections = [pair for pair in self._connections if pair[0].is_alive()]
-                self._connections.append((threading.current_thread(), db))
-        connection: sqlite3.Connection = held[1]
-        return connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            db = self._db
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """One snapshot for several reads."""
-        db = self._db
-        db.execute("BEGIN")
-        try:
-            yield db
-        finally:
-            db.execute("COMMIT")
+    # the sessions this process knows
 
     def _get(self, key: Key) -> Known:
         """The session, folded up to its head. Raises NotFound."""
@@ -506,15 +387,3 @@ class SQLiteStore:
 
     def _forget(self, key: Key) -> None:
         self._known.pop((key.tenant, key.user, key.session), None)
-
-
-def _at(key: Key) -> tuple[str | bytes, str]:
-    scope, sees = viewpoint_of(key)
-    return put(scope), sees
-
-
-def _insert_attempt(db: sqlite3.Connection, known: Known, key: Key, attempt: Attempt) -> None:
-    db.execute(
-        "INSERT INTO attempt (session, scope, sees, time, outcome, body) VALUES (?, ?, ?, ?, ?, ?)",
-        (known.id, *_at(key), attempt.time, attempt.outcome, pack(attempt)),
-    )

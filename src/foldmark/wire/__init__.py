@@ -1,4 +1,5 @@
-"""Wires: how messages of a provider become events and events become a payload. Knows nothing of storage or budgets.
+"""Wires: how messages of a provider become events and events become a payload. Knows nothing of storage or
+budgets.
 
 A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the two we have; each offers what
 `Wire` names:
@@ -7,7 +8,8 @@ A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the
 - `read(message_or_reply) -> list[Event]` and `read_messages(messages, system=, tools=) -> Transcript`
 - `write(system, tools, events, *, model=, max_output=) -> dict`, the payload as the API takes it
 - `lost(events) -> list[str]`, what `write` leaves out because this provider cannot take it
-- `validate(payload, known_prefix=0) -> list[Problem]` against `RULES`, what the provider would refuse
+- `validate(payload, known_prefix=0, *, suspected=False) -> list[Problem]` against `RULES`, what the provider
+  would refuse: by default only what is known to be refused
 - `overflow(error) -> Overflow | None`, what a too-long refusal says
 
 To add one, write the module, pass `tests/contracts/test_wires.py` with it, and name it in `WIRES`.
@@ -49,7 +51,9 @@ class Wire(Protocol):
 
     def lost(self, events: Iterable[Event]) -> list[str]: ...
 
-    def validate(self, payload: Mapping[str, Any], known_prefix: int = 0) -> list[Problem]: ...
+    def validate(
+        self, payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bool = False
+    ) -> list[Problem]: ...
 
     def overflow(self, error: Any) -> Overflow | None: ...
 

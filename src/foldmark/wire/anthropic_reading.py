@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage
-from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items, plain
+from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
@@ -21,9 +21,22 @@ PROVIDER = "anthropic"
 
 _NORMAL_STOPS = (None, "end_turn", "tool_use", "stop_sequence")
 KNOWN_BLOCKS = frozenset(
-    "document search_result server_tool_use web_search_tool_result web_fetch_tool_result container_upload compaction"
-    " code_execution_tool_result bash_code_execution_tool_result text_editor_code_execution_tool_result"
-    " tool_search_tool_result mcp_tool_use mcp_tool_result tool_reference".split()
+    [
+        "document",
+        "search_result",
+        "server_tool_use",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "container_upload",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "compaction",
+        "tool_search_tool_result",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "tool_reference",
+    ]
 )
 """Blocks that we carry and do not read, and that need no warning."""
 
@@ -79,10 +92,11 @@ def read_usage(usage: Any) -> Usage | None:
     usage = plain(usage)
     if not isinstance(usage, Mapping):
         return None
-    read, write = int(usage.get("cache_read_input_tokens") or 0), int(usage.get("cache_creation_input_tokens") or 0)
+    read = as_count(usage.get("cache_read_input_tokens"))
+    write = as_count(usage.get("cache_creation_input_tokens"))
     return Usage(
-        input=int(usage.get("input_tokens") or 0) + read + write,
-        output=int(usage.get("output_tokens") or 0),
+        input=as_count(usage.get("input_tokens")) + read + write,
+        output=as_count(usage.get("output_tokens")),
         cache_read=read,
         cache_write=write,
     )

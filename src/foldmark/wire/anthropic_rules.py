@@ -1,4 +1,5 @@
-"""What the Messages API refuses, as a table and a check of payloads. Knows nothing of how payloads come about."""
+"""What the Messages API refuses, as a table and a check of payloads. Knows nothing of how payloads come
+about."""
 
 from __future__ import annotations
 
@@ -7,15 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foldmark.wire.media import SUPPORTED
-from foldmark.wire.strings import dirty_strings
+from foldmark.wire.strings import DIRT, dirty_strings, misshapen
 from foldmark.wire.values import Problem, Rule, RuleBook
 
 RULES = (
+    Rule("shape", "known", "Messages, content blocks and calls are objects."),
     Rule("no_messages", "known", "At least one message is required."),
     Rule("role", "known", "Roles in `messages` are user and assistant."),
-    Rule("system_placement", "known", "System text is a top-level field; a message of role system is refused."),
+    Rule(
+        "system_placement", "known", "System text is a top-level field; a message of role system is refused."
+    ),
     Rule("first_user", "known", "The first message must be the user's."),
-    Rule("role_order", "suspected", "Neighbours of one role are merged by the API and refused by older gateways."),
+    Rule(
+        "role_order",
+        "suspected",
+        "Neighbours of one role are merged by the API and refused by older gateways.",
+    ),
     Rule("orphan_result", "known", "A tool_result must answer a tool_use of the message directly before it."),
     Rule("missing_result", "known", "Every tool_use needs its tool_result in the next message."),
     Rule("duplicate_result", "known", "A tool_use has a single result; several are refused."),
@@ -28,10 +36,20 @@ RULES = (
     Rule("input_type", "known", "The input of a tool_use is an object."),
     Rule("block_role", "known", "tool_use and thinking belong to the assistant, tool_result to the user."),
     Rule("signature", "known", "A thinking block needs the signature it came with."),
-    Rule("thinking_first", "known", "With thinking enabled, a step with tools begins with its thinking block."),
-    Rule("thinking_order", "suspected", "Thinking behind other blocks of its message: only with interleaved thinking."),
+    Rule(
+        "thinking_first", "known", "With thinking enabled, a step with tools begins with its thinking block."
+    ),
+    Rule(
+        "thinking_order",
+        "suspected",
+        "Thinking behind other blocks of its message: only with interleaved thinking.",
+    ),
     Rule("thinking_last", "known", "The final block of an assistant message cannot be thinking."),
-    Rule("empty_content", "known", "All messages but a final assistant one must have content that is not empty."),
+    Rule(
+        "empty_content",
+        "known",
+        "All messages but a final assistant one must have content that is not empty.",
+    ),
     Rule("blank_text", "known", "Text blocks must hold more than white space."),
     Rule("trailing_space", "known", "A final assistant message cannot end with white space."),
     Rule("prefill", "suspected", "Newer models refuse a request that ends with the assistant's message."),
@@ -49,15 +67,28 @@ _THINKING = ("thinking", "redacted_thinking")
 Message = Mapping[str, Any]
 
 
-def validate(payload: Mapping[str, Any], known_prefix: int = 0) -> list[Problem]:
-    """What the provider would refuse, in order; empty when nothing is known or suspected.
+def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bool = False) -> list[Problem]:
+    """What the provider would refuse; with `suspected` also what only some models and servers refuse.
 
-    `known_prefix` messages at the front were validated before and are not looked at again (only their call ids
-    and the last of them are).
+    `known_prefix` messages at the front were validated before and are not looked at again (only their call
+    ids and the last of them are).
     """
     messages: Sequence[Message] = payload.get("messages") or ()
     if not messages:
         return [BOOK.problem("messages", "no_messages", "there is no message to send.")]
+    wrong = [
+        BOOK.problem(path, "shape", "is not of the shape that the API takes.")
+        for path in misshapen(messages, known_prefix)
+    ]
+    if wrong:
+        return wrong
+    found = _problems(payload, messages, known_prefix)
+    return found if suspected else [problem for problem in found if problem.certainty == "known"]
+
+
+def _problems(
+    payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int
+) -> list[Problem]:
     problems: list[Problem] = []
     if not known_prefix:
         problems += _head_problems(payload, messages)
@@ -68,7 +99,9 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0) -> list[Problem]
             problems.append(BOOK.problem(f"messages[{at}]", "role_order", "the same role twice in a row."))
     problems += _ending_problems(payload, messages)
     if not payload.get("tools") and any(_has_tools(message) for message in messages[known_prefix:]):
-        problems.append(BOOK.problem("tools", "tools_missing", "there are tool blocks and no tool is defined."))
+        problems.append(
+            BOOK.problem("tools", "tools_missing", "there are tool blocks and no tool is defined.")
+        )
     return problems
 
 
@@ -105,7 +138,11 @@ def _head_problems(payload: Mapping[str, Any], messages: Sequence[Message]) -> I
 def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[Problem]:
     start = max(0, known_prefix - 1)
     used = {
-        block.get("id") for message in messages[:start] for block in _blocks(message) if block.get("type") == "tool_use"
+        block.get("id")
+        for message in messages[:start]
+        if message["role"] == "assistant"
+        for block in _blocks(message)
+        if block.get("type") == "tool_use"
     }
     open_ids: dict[Any, str] = {}
     for at in range(start, len(messages)):
@@ -158,10 +195,14 @@ def _order_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator
     others = 0
     for number, kind in enumerate(kinds):
         if kind == "tool_result" and others:
-            yield BOOK.problem(f"{path}.content[{number}]", "result_order", "a result stands behind other blocks.")
+            yield BOOK.problem(
+                f"{path}.content[{number}]", "result_order", "a result stands behind other blocks."
+            )
         others += kind != "tool_result"
     if kinds[-1] in _THINKING:
-        yield BOOK.problem(f"{path}.content[{len(kinds) - 1}]", "thinking_last", "the message ends in thinking.")
+        yield BOOK.problem(
+            f"{path}.content[{len(kinds) - 1}]", "thinking_last", "the message ends in thinking."
+        )
     if kinds[0] not in _THINKING and any(kind in _THINKING for kind in kinds):
         yield BOOK.problem(f"{path}.content", "thinking_order", "thinking stands behind other blocks.")
 
@@ -178,7 +219,9 @@ def _block_problems(block: Mapping[str, Any], role: Any, path: str) -> Iterator[
         yield from _call_problems(block, path)
     elif kind == "tool_result":
         if not _ID.match(str(block.get("tool_use_id") or "")):
-            yield BOOK.problem(f"{path}.tool_use_id", "call_id", f"{block.get('tool_use_id')!r} is no valid id.")
+            yield BOOK.problem(
+                f"{path}.tool_use_id", "call_id", f"{block.get('tool_use_id')!r} is no valid id."
+            )
         inner = block.get("content")
         for number, part in enumerate(inner if isinstance(inner, list) else ()):
             yield from _block_problems(part, None, f"{path}.content[{number}]")
@@ -203,7 +246,9 @@ def _ending_problems(payload: Mapping[str, Any], messages: Sequence[Message]) ->
     if last.get("role") == "assistant":
         yield BOOK.problem(path, "prefill", "the request ends with the assistant's message.")
         content = last.get("content")
-        final = content if isinstance(content, str) else (_blocks(last)[-1].get("text") if _blocks(last) else "")
+        final = (
+            content if isinstance(content, str) else (_blocks(last)[-1].get("text") if _blocks(last) else "")
+        )
         if isinstance(final, str) and final != final.rstrip():
             yield BOOK.problem(f"{path}.content", "trailing_space", "the final text ends with white space.")
     if (payload.get("thinking") or {}).get("type") != "enabled":
@@ -218,4 +263,4 @@ def _ending_problems(payload: Mapping[str, Any], messages: Sequence[Message]) ->
 
 def _dirt(value: Any, path: str) -> Iterator[Problem]:
     for where, code in dirty_strings(value, path):
-        yield BOOK.problem(where, code, "holds a lone surrogate." if code == "unencodable" else "holds U+0000.")
+        yield BOOK.problem(where, code, DIRT[code])

@@ -14,7 +14,7 @@ from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.wire.anthropic_reading import PROVIDER
-from foldmark.wire.grouping import Group, Message, Writer
+from foldmark.wire.grouping import Group, Message, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out
 from foldmark.wire.plain import clean_text, clean_value, parse_json, safe_name
 from foldmark.wire.strings import dirty_strings
@@ -75,7 +75,7 @@ def lost(events: Iterable[Event]) -> list[str]:
     return [f"{count} x {what}" for what, count in counts.items()]
 
 
-def _extend(messages: list[Message], group: Group[list[Block]], used: set[str]) -> None:
+def _extend(messages: list[Message], group: Group[list[Block]], used: UsedIds) -> None:
     steps = [dict(block) for _, form in group.assistants for block in form]
     answers = [dict(block) for _, form in group.results for block in form]
     _make_unique(steps, answers, used)
@@ -98,7 +98,7 @@ def _append(messages: list[Message], role: str, blocks: list[Block]) -> None:
         messages.append({"role": role, "content": blocks})
 
 
-def _make_unique(steps: list[Block], answers: list[Block], used: set[str]) -> None:
+def _make_unique(steps: list[Block], answers: list[Block], used: UsedIds) -> None:
     """Number call ids that an earlier step used, in the assistant's blocks and in their answers."""
     renamed: dict[str, list[str]] = {}
     for block in steps:
@@ -111,7 +111,7 @@ def _make_unique(steps: list[Block], answers: list[Block], used: set[str]) -> No
                 number += 1
             block["id"] = f"{stem}_{number}"
         renamed.setdefault(call_id, []).append(block["id"])
-        used.add(block["id"])
+        used[block["id"]] = None
     for block in answers:
         if ids := renamed.get(block["tool_use_id"]):
             block["tool_use_id"] = ids.pop(0) if len(ids) > 1 else ids[0]
@@ -148,7 +148,8 @@ def _assistant(event: Event) -> list[Block]:
 
 
 def _replayable(part: Reasoning) -> bool:
-    """Thinking goes back only whole: without its signature it is refused, and dirty text must not be mended."""
+    """Thinking goes back only whole: without its signature it is refused, and dirty text must not be
+    mended."""
     if part.provider != PROVIDER or part.raw is None or any(dirty_strings(part.raw, "")):
         return False
     return part.raw.get("type") == "redacted_thinking" or bool(part.raw.get("signature"))
@@ -164,7 +165,8 @@ def _call(call: ToolCall) -> Block:
 
 
 def input_of(arguments: str) -> dict[str, Any]:
-    """Arguments as the object the API wants; anything that is no JSON object is wrapped as `{"_raw": "…"}`."""
+    """Arguments as the object the API wants; anything that is no JSON object is wrapped as `{"_raw":
+    "…"}`."""
     if not arguments.strip():
         return {}
     try:
@@ -178,8 +180,10 @@ def _result(event: Event) -> list[Block]:
     result = event.result
     if result is None:
         return []
-    content: list[Block] = [{"type": "text", "text": clean_text(result.text)}] if result.text.strip() else []
-    content += [_image(image) for image in result.images]
+    lines = [clean_text(result.text)] if result.text.strip() else []
+    lines += [left_out(image) for image in result.images if not is_supported(image)]
+    content: list[Block] = [{"type": "text", "text": "\n".join(lines)}] if lines else []
+    content += [_image(image) for image in result.images if is_supported(image)]
     content += [
         dict(clean_value(part.raw))
         for part in event.parts

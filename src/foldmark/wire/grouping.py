@@ -9,11 +9,13 @@ from foldmark.events import Event
 
 Form = TypeVar("Form")
 Message = dict[str, Any]
+UsedIds = dict[str, None]
+"""Call ids in the order of their first use: a set whose first part can be told."""
 
 
 class Group(NamedTuple, Generic[Form]):
-    """Assistant events that become one assistant message, the results that follow, and everything else up to the
-    next assistant: each as (event, its written form). `start` is the place of the first event."""
+    """Assistant events that become one assistant message, the results that follow, and everything else up to
+    the next assistant: each as (event, its written form). `start` is the place of the first event."""
 
     start: int
     assistants: list[tuple[Event, Form]]
@@ -24,8 +26,9 @@ class Group(NamedTuple, Generic[Form]):
 class Forms(Generic[Form]):
     """Remembers the written form of events, so that a request touches only what is new.
 
-    Events are immutable, so the object is its own key; it is kept beside its form so that the key cannot be given
-    to another object. Bounded: the oldest half leaves when `limit` is reached. Callers copy what they hand out.
+    Events are immutable, so the object is its own key; it is kept beside its form so that the key cannot be
+    given to another object. Bounded: the oldest half leaves when `limit` is reached. Callers copy what they
+    hand out.
     """
 
     def __init__(self, build: Callable[[Event], Form], limit: int = 8192) -> None:
@@ -45,25 +48,25 @@ class Forms(Generic[Form]):
 
 
 class Written(NamedTuple):
-    """The messages of the first events of a list, up to the last group (which may still grow), and the call ids
-    they use."""
+    """The messages of the first events of a list, up to the last group (which may still grow), and the call
+    ids they use."""
 
     events: list[Event]
     messages: list[Message]
-    used: frozenset[str]
+    used: tuple[str, ...]
 
 
 class Writer(Generic[Form]):
     """Turns events into messages; a list that goes on from one written before costs only its new end.
 
-    `extend(messages, group, used)` writes one group; `copy(message)` makes a message that the caller may change.
-    The last `keep` lists are remembered, so that a few sessions can take turns.
+    `extend(messages, group, used)` writes one group; `copy(message)` makes a message that the caller may
+    change. The last `keep` lists are remembered, so that a few sessions can take turns.
     """
 
     def __init__(
         self,
         build: Callable[[Event], Form],
-        extend: Callable[[list[Message], Group[Form], set[str]], None],
+        extend: Callable[[list[Message], Group[Form], UsedIds], None],
         copy: Callable[[Message], Message],
         keep: int = 4,
     ) -> None:
@@ -72,37 +75,50 @@ class Writer(Generic[Form]):
 
     def messages(self, events: Sequence[Event]) -> list[Message]:
         events = list(events)
-        known = self._recall(events)
-        start, messages, used = len(known.events), list(known.messages), set(known.used)
-        latest: Written | None = None
-        for group in grouped(events[start:], self._forms):
+        known, groups = self._known_part(events)
+        messages, used = list(known.messages), dict.fromkeys(known.used)
+        latest: tuple[int, int, int] | None = None
+        for group in groups:
             # A message of the same role might be merged into the one before: that is no place to go on from.
             if group.assistants and messages and messages[-1]["role"] != "assistant":
-                latest = Written(events[: start + group.start], list(messages), frozenset(used))
+                latest = group.start, len(messages), len(used)
             self._extend(messages, group, used)
         if latest is not None:
+            start, written, ids = latest
+            newest = Written(events[:start], messages[:written], tuple(used)[:ids])
             rest = tuple(entry for entry in self._memory if entry is not known)
-            self._memory = (latest, *rest[: self._keep - 1])
+            self._memory = (newest, *rest[: self._keep - 1])
         copy = self._copy
         return [copy(message) for message in messages]
 
-    def _recall(self, events: list[Event]) -> Written:
+    def _known_part(self, events: list[Event]) -> tuple[Written, list[Group[Form]]]:
+        """What of the list was written before, and the groups still to write.
+
+        A remembered part ends where an assistant step began; a list that goes on in any other way would add
+        to the last group of that part, so it is written anew.
+        """
         for entry in self._memory:
+            length = len(entry.events)
             # The comparison is by identity first, so a known list of thousands costs microseconds.
-            if len(entry.events) <= len(events) and entry.events == events[: len(entry.events)]:
-                return entry
-        return Written([], [], frozenset())
+            if length <= len(events) and entry.events == events[:length]:
+                groups = grouped(events[length:], self._forms, start=length)
+                if not groups or groups[0].assistants:
+                    return entry, groups
+        return Written([], [], ()), grouped(events, self._forms)
 
 
-def grouped(events: Iterable[Event], forms: Forms[Form]) -> list[Group[Form]]:
-    """Events as groups. An event that writes nothing (control, an aborted empty step) takes no part.
+def grouped(events: Iterable[Event], forms: Forms[Form], start: int = 0) -> list[Group[Form]]:
+    """Events as groups; the first event counts as number `start`.
 
-    Two assistant events with nothing between them share a group while the first has calls: a call must be answered
-    before the next assistant message, and transcripts that split one step over several records mean one message.
+    An event that writes nothing (control, an aborted empty step) takes no part.
+
+    Two assistant events with nothing between them share a group while the first has calls: a call must be
+    answered before the next assistant message, and transcripts that split one step over several records mean
+    one message.
     """
-    groups: list[Group[Form]] = [Group(0, [], [], [])]
+    groups: list[Group[Form]] = [Group(start, [], [], [])]
     _, assistants, results, others = groups[0]
-    for at, event in enumerate(events):
+    for at, event in enumerate(events, start):
         role = event.role
         form = None if role == "control" else forms.of(event)
         if not form:
@@ -125,5 +141,7 @@ def _in_call_order(group: Group[Form]) -> Group[Form]:
     if len(group.results) > 1:
         calls = [call.id for event, _ in group.assistants for call in event.calls]
         place = {call_id: at for at, call_id in reversed(list(enumerate(calls)))}
-        group.results.sort(key=lambda held: place.get(held[0].result.call_id if held[0].result else "", len(calls)))
+        group.results.sort(
+            key=lambda held: place.get(held[0].result.call_id if held[0].result else "", len(calls))
+        )
     return group

@@ -1,4 +1,5 @@
-"""The wire of OpenAI chat completions and every server that speaks it. Knows nothing of storage or budgets."""
+"""The wire of OpenAI chat completions and every server that speaks it. Knows nothing of storage or
+budgets."""
 
 from __future__ import annotations
 

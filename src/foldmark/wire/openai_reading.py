@@ -1,7 +1,7 @@
 """Chat completions messages and replies as events. Knows nothing of how requests are built.
 
-Accepts every shape of content: text, parts, null, refusals, images by address or data, audio and files (carried
-whole), `developer` role, and the legacy `function_call` / role `function` pair.
+Accepts every shape of content: text, parts, null, refusals, images by address or data, audio and files
+(carried whole), `developer` role, and the legacy `function_call` / role `function` pair.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import msgspec
 from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage
 from foldmark.wire.media import image_of_url
-from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items, plain
+from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
 PROVIDER = "openai"
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
-"""Where compatible servers put a model's thinking. The keys are kept as they came and replayed as they came."""
+"""Where compatible servers put a model's thinking. The keys are kept as they came and replayed as they
+came."""
 
 _NORMAL_STOPS = (None, "stop", "tool_calls", "function_call")
 
@@ -29,7 +30,8 @@ _NORMAL_STOPS = (None, "stop", "tool_calls", "function_call")
 def read(reply: Any) -> list[Event]:
     """One message, or a chat completion, as events (SDK object or dict). Raises WireError with the path.
 
-    Of several choices the first is read. Reported usage is normalised: `prompt_tokens` holds cached ones already.
+    Of several choices the first is read. Reported usage is normalised: `prompt_tokens` holds cached ones
+    already.
     """
     reply = as_mapping(reply, "message")
     if "choices" not in reply:
@@ -47,8 +49,8 @@ def read(reply: Any) -> list[Event]:
 
 
 def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript:
-    """A message list as a transcript. Leading system and developer messages are the system text; later ones are
-    events where they stand. Raises WireError with the path `messages[i]…`."""
+    """A message list as a transcript. Leading system and developer messages are the system text; later ones
+    are events where they stand. Raises WireError with the path `messages[i]…`."""
     texts = [as_text(system, "system")] if system else []
     events: list[Event] = []
     names: dict[str, str] = {}
@@ -59,7 +61,9 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
         else:
             events += read_now
     return Transcript(
-        system="\n\n".join(text for text in texts if text), tools=tuple(neutral_tools(tools)), events=tuple(events)
+        system="\n\n".join(text for text in texts if text),
+        tools=tuple(neutral_tools(tools)),
+        events=tuple(events),
     )
 
 
@@ -67,11 +71,12 @@ def read_usage(usage: Any) -> Usage | None:
     usage = plain(usage)
     if not isinstance(usage, Mapping):
         return None
-    details = plain(usage.get("prompt_tokens_details")) or {}
+    details = plain(usage.get("prompt_tokens_details"))
+    details = details if isinstance(details, Mapping) else {}
     return Usage(
-        input=int(usage.get("prompt_tokens") or 0),
-        output=int(usage.get("completion_tokens") or 0),
-        cache_read=int(details.get("cached_tokens") or 0),
+        input=as_count(usage.get("prompt_tokens")),
+        output=as_count(usage.get("completion_tokens")),
+        cache_read=as_count(details.get("cached_tokens")),
     )
 
 
@@ -80,7 +85,9 @@ def read_message(message: Any, path: str, names: dict[str, str] | None = None) -
     message = as_mapping(message, path)
     role = message.get("role")
     if role in ("system", "developer"):
-        return [Event(role="system", origin="injected", parts=_content(message.get("content"), f"{path}.content"))]
+        return [
+            Event(role="system", origin="injected", parts=_content(message.get("content"), f"{path}.content"))
+        ]
     if role == "user":
         return [Event(role="user", origin="user", parts=_content(message.get("content"), f"{path}.content"))]
     if role == "assistant":
@@ -115,7 +122,8 @@ def _assistant(message: Mapping[str, Any], path: str, names: dict[str, str]) -> 
 
 
 def legacy_id(name: str) -> str:
-    """The id of a legacy function call, which has none: its result follows at once, so the name links them."""
+    """The id of a legacy function call, which has none: its result follows at once, so the name links
+    them."""
     return f"function_{name}"
 
 

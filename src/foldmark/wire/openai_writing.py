@@ -1,9 +1,9 @@
 """Events as a chat completions payload. Knows nothing of reading, storage or budgets.
 
-What the API cannot take is written in the nearest form it can: images of tool results follow in a user message
-that names the call; arguments that are no JSON (a call cut at the output limit) are wrapped as `{"_raw": "…"}`,
-because strict servers refuse a session for good over one broken string; ids and names outside the allowed
-pattern get a safe spelling; lone surrogates and NUL become U+FFFD.
+What the API cannot take is written in the nearest form it can: images of tool results follow in a user
+message that names the call; arguments that are no JSON (a call cut at the output limit) are wrapped as
+`{"_raw": "…"}`, because strict servers refuse a session for good over one broken string; ids and names
+outside the allowed pattern get a safe spelling; lone surrogates and NUL become U+FFFD.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
-from foldmark.wire.grouping import Group, Writer
+from foldmark.wire.grouping import Group, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out, url_of_image
 from foldmark.wire.openai_reading import PROVIDER
 from foldmark.wire.plain import clean_text, clean_value, compact_json, is_json, safe_name
@@ -21,7 +21,8 @@ from foldmark.wire.tools import openai_tools
 ID_LIMIT = 40
 NAME_LIMIT = 64
 EMPTY_RESULT = "(no output)"
-"""Written for an empty tool result: strict servers refuse empty content, and a silent result makes models stop."""
+"""Written for an empty tool result: strict servers refuse empty content, and a silent result makes models
+stop."""
 
 Message = dict[str, Any]
 
@@ -36,7 +37,8 @@ def write(
 ) -> dict[str, Any]:
     """The payload for `client.chat.completions.create(**payload)`; the same input gives the same bytes.
 
-    It is the caller's to change: nothing in it is shared with later payloads but strings and nested arguments.
+    It is the caller's to change: nothing in it is shared with later payloads but strings and nested
+    arguments.
     """
     payload: dict[str, Any] = {}
     if model:
@@ -68,7 +70,7 @@ def lost(events: Iterable[Event]) -> list[str]:
     return [f"{count} x {what}" for what, count in counts.items()]
 
 
-def _extend(messages: list[Message], group: Group[Message], _used: set[str]) -> None:
+def _extend(messages: list[Message], group: Group[Message], _used: UsedIds) -> None:
     if len(group.assistants) > 1:
         first = _fresh(group.assistants[0][1])
         for _, form in group.assistants[1:]:
@@ -132,7 +134,11 @@ def _assistant(event: Event) -> Message:
     for part in event.parts:
         if isinstance(part, Reasoning) and part.raw is not None and _replayable(part):
             message.update(clean_value(part.raw))
-        elif isinstance(part, Opaque) and part.provider == PROVIDER and isinstance(part.raw.get("audio"), Mapping):
+        elif (
+            isinstance(part, Opaque)
+            and part.provider == PROVIDER
+            and isinstance(part.raw.get("audio"), Mapping)
+        ):
             message["audio"] = {"id": part.raw["audio"].get("id")}
     if calls := event.calls:
         message["tool_calls"] = [_call(call) for call in calls]
@@ -187,7 +193,12 @@ def _content(event: Event) -> Any:
     parts: list[Message] = []
     for part in event.parts:
         if isinstance(part, (Text, Paste)):
-            if isinstance(part, Text) and part.raw and part.raw.get("type") == "refusal" and event.role == "assistant":
+            if (
+                isinstance(part, Text)
+                and part.raw
+                and part.raw.get("type") == "refusal"
+                and event.role == "assistant"
+            ):
                 parts.append({"type": "refusal", "refusal": clean_text(part.text)})
             elif part.text:
                 parts.append({"type": "text", "text": clean_text(part.text)})
@@ -214,7 +225,10 @@ def _image(image: Image) -> Message:
 def _opaque(part: Opaque) -> Message:
     if part.provider == PROVIDER:
         return dict(clean_value(part.raw))
-    return {"type": "text", "text": f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]"}
+    return {
+        "type": "text",
+        "text": f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]",
+    }
 
 
 _WRITER: Writer[Message] = Writer(_form, _extend, _fresh)

@@ -1,4 +1,5 @@
-"""Plain data in, safe text out: SDK objects to dicts, dirty text to strict UTF-8. Knows nothing of messages."""
+"""Plain data in, safe text out: SDK objects to dicts, dirty text to strict UTF-8. Knows nothing of
+messages."""
 
 from __future__ import annotations
 
@@ -60,6 +61,12 @@ def items(value: Any, path: str) -> list[Any]:
     return list(value)
 
 
+def as_count(value: Any) -> int:
+    """A reported number of tokens; 0 for whatever is none (usage is a report, not part of the
+    conversation)."""
+    return int(value) if isinstance(value, (int, float)) and value == value and abs(value) < 1e15 else 0
+
+
 def compact_json(value: Any) -> str:
     """JSON text without spaces, keys in arrival order, so that the same value always gives the same bytes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -74,7 +81,8 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # A pair of surrogates (text built from UTF-16 halves) joins to its character; lone halves are replaced.
+        # A pair of surrogates (text built from UTF-16 halves) joins to its character; lone halves are
+        # replaced.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
@@ -127,8 +135,8 @@ _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def safe_name(name: str, limit: int) -> str:
-    """A name that matches `[a-zA-Z0-9_-]{1,limit}`; names that do stay as they are. Others get a hash, so that
-    two different ones never meet."""
+    """A name that matches `[a-zA-Z0-9_-]{1,limit}`; names that do stay as they are. Others get a hash, so
+    that two different ones never meet."""
     if name and len(name) <= limit and not _UNSAFE.search(name):
         return name
     return f"{_UNSAFE.sub('_', name)[: limit - 9]}_{digest(name)}"

@@ -1,6 +1,7 @@
 """Reads a provider's "too long" refusal. Knows nothing of what to do about it.
 
-Only refusals of size count: rate limits (also those that speak of tokens per minute) and authentication never do.
+Only refusals of size count: rate limits (also those that speak of tokens per minute) and authentication
+never do.
 """
 
 from __future__ import annotations
@@ -32,16 +33,29 @@ _SIZED: tuple[tuple[str, int, int], ...] = (
     (rf"prompt is too long: {_NUMBER} tokens > {_NUMBER} maximum", 2, 1),
     (rf"exceed context limit: {_NUMBER} \+ {_NUMBER} > {_NUMBER}", 3, 1),
     # OpenAI, DeepSeek, vLLM, OpenRouter
-    (rf"maximum context length (?:is|of) {_NUMBER}(?: tokens)?.*?(?:requested|resulted in|has)(?: about)? {_NUMBER}", 1, 2),
+    (
+        rf"maximum context length (?:is|of) {_NUMBER}(?: tokens)?"
+        rf".*?(?:requested|resulted in|has)(?: about)? {_NUMBER}",
+        1,
+        2,
+    ),
     (rf"configured limit of {_NUMBER} tokens.*?resulted in {_NUMBER}", 1, 2),
     # xAI
     (rf"maximum prompt length is {_NUMBER} but the request contains {_NUMBER}", 1, 2),
     # Gemini
-    (rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}\)?", 2, 1),
+    (
+        rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}\)?",
+        2,
+        1,
+    ),
     # Mistral
     (rf"prompt contains {_NUMBER} tokens.*?too large for model with {_NUMBER} maximum context", 2, 1),
     # vLLM and llama.cpp
-    (rf"prompt \((?:total )?length {_NUMBER}\) is (?:too long|longer).*?(?:length of|length) {_NUMBER}", 2, 1),
+    (
+        rf"prompt \((?:total )?length {_NUMBER}\) is (?:too long|longer).*?(?:length of|length) {_NUMBER}",
+        2,
+        1,
+    ),
     (rf"request \({_NUMBER} tokens\) exceeds the available context size \({_NUMBER} tokens\)", 2, 1),
     # text-generation-inference and Together
     (rf"must be <= {_NUMBER}\. given: {_NUMBER}", 1, 2),
@@ -56,11 +70,14 @@ _LIMITED: tuple[str, ...] = (
 )
 _UNSIZED = re.compile(
     r"context_length_exceeded|exceeds? (?:the|your|this model's) context (?:window|length)|prompt is too long"
-    r"|input is too long|maximum context length|context length exceeded|context window (?:of this model )?exceeded"
+    r"|input is too long|maximum context length|context length exceeded|context window (?:of this model )?"
+    r"exceeded"
     r"|exceeds the available context size|exceed_context_size|exceed context limit|too many tokens"
     r"|input token count|reduce the length of the messages|model_context_window_exceeded"
 )
-_BYTES = re.compile(r"request_too_large|request entity too large|payload too large|exceeds the maximum size|body too large")
+_BYTES = re.compile(
+    r"request_too_large|request entity too large|payload too large|exceeds the maximum size|body too large"
+)
 _OTHER = re.compile(
     r"rate[ _]limit|per[ _]minute|\btpm\b|\btpd\b|tokens per|per day|quota|too many requests|overloaded"
     r"|authentication|unauthori[sz]ed|api key|permission"
@@ -92,16 +109,19 @@ def overflow(error: Any) -> Overflow | None:
 
 
 def _status(error: Any) -> int | None:
-    response = getattr(error, "response", None)
-    for value in (getattr(error, "status_code", None), getattr(error, "code", None), getattr(response, "status_code", None)):
-        if isinstance(value, int):
-            return value
+    """The HTTP status, wherever SDKs and bodies put it."""
     if isinstance(error, Mapping):
         inner = error.get("error")
-        for value in (error.get("status"), error.get("code"), inner.get("code") if isinstance(inner, Mapping) else None):
-            if isinstance(value, int):
-                return value
-    return None
+        found = [
+            error.get("status"),
+            error.get("code"),
+            inner.get("code") if isinstance(inner, Mapping) else None,
+        ]
+    else:
+        response = getattr(error, "response", None)
+        found = [getattr(error, "status_code", None), getattr(error, "code", None)]
+        found.append(getattr(response, "status_code", None))
+    return next((value for value in found if isinstance(value, int)), None)
 
 
 def _words(error: Any) -> str:

@@ -1,11 +1,36 @@
-"""Finds text that cannot go over a wire, anywhere inside JSON data. Knows nothing of messages."""
+"""Finds text and shapes that cannot go over any wire. Knows nothing of what the messages of an API mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+_LISTS = ("content", "tool_calls")
+
+
+def misshapen(messages: Sequence[Any], start: int) -> Iterator[str]:
+    """Paths of messages, blocks and calls, from message `start` on, that are no objects where an API wants
+    them."""
+    for at in range(start, len(messages)):
+        message = messages[at]
+        if not isinstance(message, Mapping):
+            yield f"messages[{at}]"
+            continue
+        for key in _LISTS:
+            held = message.get(key)
+            if held is None or isinstance(held, str):
+                continue
+            if not isinstance(held, (list, tuple)):
+                yield f"messages[{at}].{key}"
+                continue
+            for number, item in enumerate(held):
+                if not isinstance(item, Mapping):
+                    yield f"messages[{at}].{key}[{number}]"
+
+
+DIRT = {"unencodable": "holds a lone surrogate.", "nul": "holds U+0000."}
 
 
 def dirty_strings(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldmark.events import Event
-from foldmark.wire.plain import as_mapping, as_name, clean_value
+from foldmark.wire.plain import as_mapping, as_name, clean_value, safe_name
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -85,5 +85,5 @@ def tools_of_calls(events: Sequence[Event]) -> list[dict[str, Any]]:
 
     For transcripts that come without schemas: some providers refuse tool blocks when no tool is defined.
     """
-    names = dict.fromkeys(call.name for event in events for call in event.calls)
+    names = dict.fromkeys(safe_name(call.name, 64) for event in events for call in event.calls)
     return [{"name": name, "description": "", "parameters": dict(EMPTY_SCHEMA)} for name in names]

@@ -1,4 +1,5 @@
-"""The values that every wire speaks in: transcript, problem, rule, overhead. Knows nothing of any provider's shapes."""
+"""The values that every wire speaks in: transcript, problem, rule, overhead. Knows nothing of any provider's
+shapes."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Certainty = Literal["known", "suspected"]
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that a wire adds to the counts of the parts: per message (event), per call, per request.
 
-    The rule of measure is one for all wires, so that sizes compare: content, call names and arguments, four per
-    message, tool schemas as compact JSON.
+    The rule of measure is one for all wires, so that sizes compare: content, call names and arguments, four
+    per message, tool schemas as compact JSON.
     """
 
     message: int = 4
@@ -24,7 +25,8 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
-    """A message list that was read: the system text, neutral tools, events in order, and what needs saying."""
+    """A message list that was read: the system text, neutral tools, events in order, and what needs
+    saying."""
 
     system: str = ""
     tools: tuple[dict[str, Any], ...] = ()
@@ -33,8 +35,8 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One thing a provider refuses. `known`: its refusal is documented or was seen; `suspected`: some models or
-    compatible servers refuse it. `source` says in words where the rule comes from."""
+    """One thing a provider refuses. `known`: its refusal is documented or was seen; `suspected`: some models
+    or compatible servers refuse it. `source` says in words where the rule comes from."""
 
     code: str
     certainty: Certainty

@@ -7,7 +7,7 @@ and the others to the same behaviour.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import RLock
 
 import msgspec
@@ -17,22 +17,18 @@ from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.errors import HasForks, HeadMoved, NotFound, StaleBoundary
 from foldmark.events import Event
 from foldmark.log import (
-    Log,
     Scope,
-    Viewpoint,
     build_view,
     choose,
     committed,
-    count_event,
     described,
-    fitting,
     holds_call,
-    inherit,
     newest,
     overlap,
     title_of,
     viewpoint_of,
 )
+from foldmark.memory.rows import Dirty, Name, Row, count, hashes, index, raise_work
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.store import (
@@ -48,64 +44,7 @@ from foldmark.store import (
     Where,
     Work,
 )
-from foldmark.words import distinct, telling
-
-Name = tuple[str, str, str]  # tenant, user, session
-
-
-class _Row:
-    """A session with everything of its own; what it inherits is read through `parent` up to `parent_seq`."""
-
-    def __init__(self, name: Name, info: SessionInfo, parent: _Row | None) -> None:
-        self.name, self.info, self.parent = name, info, parent
-        inherits = parent is not None and info.kind == "fork"
-        self.limit = info.parent_seq if inherits else 0
-        self.fact_limit = len(parent.facts) if parent and inherits else 0
-        self.log: Log = parent.log.upto(self.limit, name[2]) if parent and inherits else Log(name[2])
-        self.facts: list[Fact] = []
-        self.units: list[Unit] = []
-        self.pieces: list[Piece] = []
-        self.counted = 0
-        self.tally = Tally()
-        self.postings: dict[str, list[int]] = {}
-        self.indexed = 0
-        self.checkpoints: dict[Viewpoint, list[Checkpoint]] = {}
-        self.states: dict[Viewpoint, ScopeState] = {}
-        self.attempts: dict[Viewpoint, list[Attempt]] = {}
-        self.written: dict[str, str] = {}
-        self.work: dict[Viewpoint, _Work] = {}
-        if parent and inherits:
-            self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
-            self.states = {
-                at: inherit(state, parent.checkpoints.get(at, ()), self.limit)
-                for at, state in parent.states.items()
-            }
-
-    def lineage(self) -> Iterator[tuple[_Row, int, int]]:
-        """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""
-        row: _Row = self
-        limit, facts = self.log.head, len(self.facts)
-        while True:
-            yield row, limit, facts
-            if row.info.kind != "fork" or row.parent is None:
-                return
-            limit, facts = min(limit, row.limit), row.fact_limit
-            row = row.parent
-
-    def all_facts(self) -> list[Fact]:
-        """Facts of the lineage, oldest first."""
-        out: list[Fact] = []
-        for row, limit, count in reversed(list(self.lineage())):
-            out += [fact for fact in row.facts[:count] if fact.seq <= limit]
-        return out
-
-
-class _Work(msgspec.Struct):
-    wanted: int = 0
-    done: int = 0
-    taken: int = 0
-    token: int = 0
-    lease_until: float = 0.0
+from foldmark.words import telling
 
 
 class MemoryStore:
@@ -113,7 +52,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._rows: dict[Name, _Row] = {}
+        self._rows: dict[Name, Row] = {}
         self._secret = secrets.token_bytes(32)
         self.artifacts: Artifacts = MemoryArtifacts()
 
@@ -131,8 +70,10 @@ class MemoryStore:
 
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         with self._lock:
-            mine = [self._info(row) for name, row in self._rows.items() if name[:2] == (tenant, user)]
-        return sorted(reversed(mine), key=lambda info: info.updated, reverse=True)
+            mine = [
+                self._info(row) for name, row in reversed(self._rows.items()) if name[:2] == (tenant, user)
+            ]
+        return sorted(mine, key=lambda info: info.updated, reverse=True)
 
     def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
         with self._lock:
@@ -143,7 +84,7 @@ class MemoryStore:
                 raise HasForks(key.session, tuple(forks))
             gone: set[str] = set()
             for other in doomed:
-                gone |= _hashes(other)
+                gone |= hashes(other)
                 del self._rows[other.name]
             return tuple(sorted(gone - self._hashes(key.tenant)))
 
@@ -168,7 +109,7 @@ class MemoryStore:
                 known=tuple(known),
                 calls=row.log.calls,
                 state=self._scope(row, key).state,
-                tally=self._tally(row),
+                tally=count(row),
                 secret=self._secret,
                 window=frame.window if frame else 0,
             )
@@ -193,7 +134,7 @@ class MemoryStore:
             row.facts += facts
             row.units += units
             row.pieces += pieces
-            self._raise_work(row, events)
+            raise_work(row, events, now)
             info = row.info
             texts = {piece.seq: piece.text for piece in reversed(pieces)}
             row.info = msgspec.structs.replace(
@@ -220,7 +161,7 @@ class MemoryStore:
 
     def tally(self, key: Key) -> Tally:
         with self._lock:
-            return self._tally(self._row(key))
+            return count(self._row(key))
 
     # requests and checkpoints
 
@@ -274,7 +215,7 @@ class MemoryStore:
             row, at = self._row(key), viewpoint_of(key)
             made = row.checkpoints.setdefault(at, [])
             found = made[-1].version if made else 0
-            work = row.work.get(at, _Work())
+            work = row.dirty.get(at, Dirty())
             if found != expected or checkpoint.version <= found or token not in (None, work.token):
                 raise StaleBoundary(expected, found)
             made.append(checkpoint)
@@ -333,12 +274,12 @@ class MemoryStore:
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
         with self._lock:
             row = self._row(key)
-            numbered: list[tuple[_Row, Piece]] = []
+            numbered: list[tuple[Row, Piece]] = []
             postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
             total = 0
             lineage = {id(other) for other, _, _ in row.lineage()}
             for other, last in self._searched(row, where):
-                _index(other)
+                index(other)
                 shown = [
                     piece.seq <= last and (where != "session" or key.shows(other.log.events[piece.seq - 1]))
                     for piece in other.pieces
@@ -359,7 +300,7 @@ class MemoryStore:
             )
             return Finding(found, total, {term: len(hits) for term, hits in postings.items()})
 
-    def _searched(self, row: _Row, where: Where) -> list[tuple[_Row, int]]:
+    def _searched(self, row: Row, where: Where) -> list[tuple[Row, int]]:
         if where == "user":
             return [(other, other.log.head) for name, other in self._rows.items() if name[:2] == row.name[:2]]
         lineage = [(other, last) for other, last, _ in row.lineage()]
@@ -374,14 +315,14 @@ class MemoryStore:
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         with self._lock:
             waiting = [
-                (work.wanted, row, at, work)
-                for row in self._rows.values()
-                for at, work in row.work.items()
-                if work.wanted > work.done and work.lease_until <= now
+                (dirty.since, number, row, at, dirty)
+                for number, row in enumerate(self._rows.values())
+                for at, dirty in row.dirty.items()
+                if dirty.wanted > dirty.done and dirty.lease_until <= now
             ]
             if not waiting:
                 return None
-            _, row, at, work = waiting[0]
+            _, _, row, at, work = min(waiting, key=lambda each: each[:2])
             work.taken, work.token, work.lease_until = work.wanted, work.token + 1, now + lease_seconds
             tenant, user, session = row.name
             key = Key(session=session, tenant=tenant, user=user, scope=at[0], sees=at[1])  # type: ignore[arg-type]
@@ -391,23 +332,15 @@ class MemoryStore:
 
     def settle(self, work: Work) -> bool:
         with self._lock:
-            held = self._row(work.key).work.get(viewpoint_of(work.key))
+            held = self._row(work.key).dirty.get(viewpoint_of(work.key))
             if held is None or held.token != work.token:
                 return False
             held.done, held.lease_until = max(held.done, work.wanted), 0.0
             return True
 
-    def _raise_work(self, row: _Row, events: Sequence[Event]) -> None:
-        for event in events:
-            if not row.log.ends_step(event):
-                continue
-            for at in row.states:
-                if Key(session="", scope=at[0], sees=at[1]).shows(event):  # type: ignore[arg-type]
-                    row.work.setdefault(at, _Work()).wanted = event.seq
-
     # rows
 
-    def _row(self, key: Key) -> _Row:
+    def _row(self, key: Key) -> Row:
         row = self._rows.get((key.tenant, key.user, key.session))
         if row is None:
             raise NotFound(
@@ -415,7 +348,7 @@ class MemoryStore:
             )
         return row
 
-    def _open(self, key: Key, info: SessionInfo | None = None) -> _Row:
+    def _open(self, key: Key, info: SessionInfo | None = None) -> Row:
         name = (key.tenant, key.user, key.session)
         if (row := self._rows.get(name)) is None:
             info = msgspec.structs.replace(info or SessionInfo(session=key.session), session=key.session)
@@ -424,49 +357,23 @@ class MemoryStore:
                 parent = self._row(msgspec.structs.replace(key, session=info.parent))
                 if info.parent_seq:
                     parent.log.event(str(info.parent_seq))
-            row = self._rows[name] = _Row(name, info, parent)
+            row = self._rows[name] = Row(name, info, parent)
         return row
 
-    def _info(self, row: _Row) -> SessionInfo:
+    def _info(self, row: Row) -> SessionInfo:
         return msgspec.structs.replace(row.info, head=row.log.head)
 
-    def _below(self, row: _Row, *, children: bool) -> list[_Row]:
-        """Forks of the session and theirs, the newest first; with `children` also the sessions calls started."""
-        out: list[_Row] = []
+    def _below(self, row: Row, *, children: bool) -> list[Row]:
+        """Forks of the session and theirs, the newest first; with `children` also the sessions calls
+        started."""
+        out: list[Row] = []
         for other in reversed(self._rows.values()):
             if other.parent is row and (children or other.info.kind == "fork"):
                 out += [other, *self._below(other, children=children)]
         return out
 
-    def _scope(self, row: _Row, key: Key) -> Scope:
+    def _scope(self, row: Row, key: Key) -> Scope:
         return row.log.scope(key, row.all_facts)
 
-    def _tally(self, row: _Row) -> Tally:
-        """Counts up to the head; inherited events are counted from the parent's pieces."""
-        if row.counted < row.log.head:
-            texts: dict[int, list[str]] = {}
-            for other, last, _ in row.lineage():
-                for piece in other.pieces:
-                    if row.counted < piece.seq <= last:
-                        texts.setdefault(piece.seq, []).append(piece.text)
-            for event in row.log.events[row.counted :]:
-                count_event(row.tally, event, texts.get(event.seq, ()))
-            row.counted = row.log.head
-        return row.tally
-
     def _hashes(self, tenant: str) -> set[str]:
-        return {sha for name, row in self._rows.items() if name[0] == tenant for sha in _hashes(row)}
-
-
-def _index(row: _Row) -> None:
-    """Bring the session's index up to its pieces; done when somebody searches, so recording stays cheap."""
-    for number in range(row.indexed, len(row.pieces)):
-        piece = row.pieces[number]
-        for word in distinct(f"{piece.head}\n{piece.text}"):
-            row.postings.setdefault(word, []).append(number)
-    row.indexed = len(row.pieces)
-
-
-def _hashes(row: _Row) -> set[str]:
-    own = row.log.events[row.limit :]
-    return {artifact.sha256 for event in own for artifact in event.artifacts}
+        return {sha for name, row in self._rows.items() if name[0] == tenant for sha in hashes(row)}

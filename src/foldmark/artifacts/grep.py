@@ -1,0 +1,123 @@
+"""Searches bytes line by line, bounded in number and time. Knows nothing of where the bytes come from.
+
+A pattern may come from a model. `regex` (which the tokenizer needs anyway) stops at a time limit inside a match;
+the standard library's engine cannot be stopped, and holds every other thread while it backtracks.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import regex  # type: ignore[import-untyped]
+
+from foldmark.errors import PolicyError, StoreError
+
+LONGEST_LINE = 65_536
+"""Of a longer matching line, this many bytes around the match are given."""
+LONGEST_PATTERN = 1_000
+BATCH_BYTES = 1 << 14
+ENDLESS_BYTES = 1 << 22
+
+
+def grep(
+    stretches: Iterator[bytes], search: Search, limit: int, seconds: float
+) -> Iterator[tuple[int, bytes]]:
+    """(line number, line without its end) of at most `limit` matching lines. Raises StoreError when time is up."""
+    until, number, last = time.monotonic() + seconds, 0, 0
+    for batch in _batches(stretches):
+        if limit <= 0:
+            return
+        if search.may_match(batch, until, number + 1):
+            lines = batch.split(b"\n")
+            for at, line in enumerate(lines if lines[-1] else lines[:-1], number + 1):
+                if limit > 0 and at != last and (found := search.line(line, until, at)) is not None:
+                    limit, last = limit - 1, at
+                    yield at, found
+        number += batch.count(b"\n")
+
+
+def _batches(stretches: Iterator[bytes]) -> Iterator[bytes]:
+    """Whole lines, about BATCH_BYTES at a time; one endless line comes in parts, so that memory stays bounded."""
+    begun = b""
+    for stretch in stretches:
+        data, place = begun + stretch, 0
+        while (cut := data.find(b"\n", place + BATCH_BYTES) + 1) or len(data) - place > ENDLESS_BYTES:
+            cut = cut or len(data)
+            yield data[place:cut]
+            place = cut
+        begun = data[place:]
+    if begun:
+        yield begun
+
+
+class Search:
+    """A pattern, tried line by line under a deadline.
+
+    The pattern may come from a model. `regex` (which the tokenizer needs anyway) stops at a time limit
+    inside a match; the standard library's engine cannot be stopped, and holds every other thread while it
+    backtracks.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        if not pattern or len(pattern) > LONGEST_PATTERN:
+            raise PolicyError(
+                f"grep: a pattern has 1 to {LONGEST_PATTERN} characters; this has {len(pattern)}."
+            )
+        if _HUGE_REPEAT.search(pattern):
+            raise PolicyError(f"grep: {pattern!r} repeats something 1,000 times or more; write it with less.")
+        self.pattern = pattern
+        self.literal = b""
+        self.many: Any = None
+        if not re.search(r"[\\^$.|?*+()\[\]{}]", pattern):
+            self.literal = pattern.encode("utf-8", "surrogatepass")
+            return
+        try:
+            self.compiled = regex.compile(pattern)
+            if not _SEES_BEYOND.search(pattern):
+                self.many = regex.compile(pattern, regex.MULTILINE)
+        except (regex.error, RecursionError, OverflowError, ValueError) as error:
+            raise PolicyError(f"grep: {pattern!r} is no regular expression ({error}).") from error
+
+    def may_match(self, batch: bytes, until: float, number: int) -> bool:
+        """Whether any of these lines may match: one search in place of hundreds."""
+        if time.monotonic() > until:
+            raise self._late(number)
+        if self.literal:
+            return self.literal in batch
+        return self.many is None or self._place(self.many, batch, until, number) >= 0
+
+    def line(self, line: bytes, until: float, number: int) -> bytes | None:
+        """The matching line, shortened round the match when it is endless; None when it does not match."""
+        place = line.find(self.literal) if self.literal else self._place(self.compiled, line, until, number)
+        if place < 0:
+            return None
+        if len(line) <= LONGEST_LINE:
+            return line
+        start = max(0, place - LONGEST_LINE // 2)
+        return line[start : start + LONGEST_LINE]
+
+    def _place(self, compiled: Any, line: bytes, until: float, number: int) -> int:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise self._late(number)
+        text = line.decode("utf-8", "surrogateescape")
+        try:
+            found = compiled.search(text, timeout=left)
+        except TimeoutError:
+            raise self._late(number) from None
+        return len(text[: found.start()].encode("utf-8", "surrogateescape")) if found else -1
+
+    def _late(self, number: int) -> StoreError:
+        return StoreError(
+            f"grep for {self.pattern!r} ran out of time at line {number}. "
+            "Look for plain text, or read lines by number."
+        )
+
+
+# What may tell a line alone from the same line among others: groups with a question mark, anchors of the whole
+# text, possessive repeats; and negated sets, which would run on through all lines.
+_SEES_BEYOND = re.compile(r"\(\?|\[\^|\\[AZzGKRX]|[*+?}]\+")
+_HUGE_REPEAT = re.compile(r"\{[^{}]*\d{4,}[^{}]*\}")  # compiled, these may fill the memory

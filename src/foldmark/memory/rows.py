@@ -1,0 +1,116 @@
+"""Sessions in memory: what one holds, and how its lineage is read. Knows nothing of locks or keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint, Fact, Unit
+from foldmark.events import Event
+from foldmark.log import Log, Viewpoint, count_event, fitting, inherit
+from foldmark.reports import Attempt
+from foldmark.salience import Tally
+from foldmark.store import Key, Piece, ScopeState, SessionInfo
+from foldmark.words import distinct
+
+Name = tuple[str, str, str]  # tenant, user, session
+
+
+class Row:
+    """A session with everything of its own; what it inherits is read through `parent` up to `parent_seq`."""
+
+    def __init__(self, name: Name, info: SessionInfo, parent: Row | None) -> None:
+        self.name, self.info, self.parent = name, info, parent
+        inherits = parent is not None and info.kind == "fork"
+        self.limit = info.parent_seq if inherits else 0
+        self.fact_limit = len(parent.facts) if parent and inherits else 0
+        self.log: Log = parent.log.upto(self.limit, name[2]) if parent and inherits else Log(name[2])
+        self.facts: list[Fact] = []
+        self.units: list[Unit] = []
+        self.pieces: list[Piece] = []
+        self.counted = 0
+        self.tally = Tally()
+        self.postings: dict[str, list[int]] = {}
+        self.indexed = 0
+        self.checkpoints: dict[Viewpoint, list[Checkpoint]] = {}
+        self.states: dict[Viewpoint, ScopeState] = {}
+        self.attempts: dict[Viewpoint, list[Attempt]] = {}
+        self.written: dict[str, str] = {}
+        self.dirty: dict[Viewpoint, Dirty] = {}
+        if parent and inherits:
+            self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
+            self.states = {
+                at: inherit(state, parent.checkpoints.get(at, ()), self.limit)
+                for at, state in parent.states.items()
+            }
+
+    def lineage(self) -> Iterator[tuple[Row, int, int]]:
+        """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""
+        row: Row = self
+        limit, facts = self.log.head, len(self.facts)
+        while True:
+            yield row, limit, facts
+            if row.info.kind != "fork" or row.parent is None:
+                return
+            limit, facts = min(limit, row.limit), row.fact_limit
+            row = row.parent
+
+    def all_facts(self) -> list[Fact]:
+        """Facts of the lineage, oldest first."""
+        out: list[Fact] = []
+        for row, limit, count in reversed(list(self.lineage())):
+            out += [fact for fact in row.facts[:count] if fact.seq <= limit]
+        return out
+
+
+class Dirty(msgspec.Struct):
+    """A scope's work: dirty while `wanted` > `done`. `taken` is what the holder of the lease answers for."""
+
+    since: float = 0.0
+    wanted: int = 0
+    done: int = 0
+    taken: int = 0
+    token: int = 0
+    lease_until: float = 0.0
+
+
+def index(row: Row) -> None:
+    """Bring the session's index up to its pieces; done when somebody searches, so recording stays cheap."""
+    for number in range(row.indexed, len(row.pieces)):
+        piece = row.pieces[number]
+        for word in distinct(f"{piece.head}\n{piece.text}"):
+            row.postings.setdefault(word, []).append(number)
+    row.indexed = len(row.pieces)
+
+
+def count(row: Row) -> Tally:
+    """Word counts up to the head; inherited events are counted by the pieces of the session they are of."""
+    if row.counted < row.log.head:
+        texts: dict[int, list[str]] = {}
+        for other, last, _ in row.lineage():
+            for piece in other.pieces:
+                if row.counted < piece.seq <= last:
+                    texts.setdefault(piece.seq, []).append(piece.text)
+        for event in row.log.events[row.counted :]:
+            count_event(row.tally, event, texts.get(event.seq, ()))
+        row.counted = row.log.head
+    return row.tally
+
+
+def raise_work(row: Row, events: Sequence[Event], now: float) -> None:
+    """Mark every existing scope dirty that sees the end of a step among the new events."""
+    for event in events:
+        if not row.log.ends_step(event):
+            continue
+        for at in row.states:
+            if Key(session="", scope=at[0], sees=at[1]).shows(event):  # type: ignore[arg-type]
+                dirty = row.dirty.setdefault(at, Dirty())
+                if dirty.wanted <= dirty.done:
+                    dirty.since = now
+                dirty.wanted = event.seq
+
+
+def hashes(row: Row) -> set[str]:
+    own = row.log.events[row.limit :]
+    return {artifact.sha256 for event in own for artifact in event.artifacts}

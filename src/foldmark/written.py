@@ -1,0 +1,73 @@
+"""Recognises our own messages when a caller sends them back. Pure.
+
+What we write into a request (checkpoint, previews, outcome lines, markers) must never be recorded as new words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from foldmark.drafts import Request
+from foldmark.events import Event, Paste, Text, ToolResult, fingerprint
+
+_LEADING = "#"  # "#2": the first two parts of the message are ours, the rest was merged behind them
+
+
+def ours(made: Request) -> dict[str, str]:
+    """Fingerprints of what we wrote into a request, as it will be read back.
+
+    The value is the fingerprint of the event that a message stands for, empty for a message that stands for none
+    (a checkpoint, a marker), or `#n` for a first part behind which n - 1 more are ours.
+    """
+    out: dict[str, str] = {}
+    changed = {change.seq for change in made.report.changes}
+    for message in made.messages:
+        if message.seq and message.seq not in changed and not message.artifacts and message.origin != "injected":
+            continue
+        bare = _as_read(message)
+        plain = message.plain if message.seq and not message.id.startswith("checkpoint:") else ""
+        out[fingerprint(bare)] = plain
+        if not plain and message.role == "user":
+            out[fingerprint(msgspec.structs.replace(bare, parts=bare.parts[:1]))] = f"{_LEADING}{len(bare.parts)}"
+    return out
+
+
+def _as_read(message: Event) -> Event:
+    """The message as a wire reads it back: no artifacts, no fingerprints of its own."""
+    parts = tuple(
+        Text(part.text)
+        if isinstance(part, Paste)
+        else (msgspec.structs.replace(part, artifact=None) if isinstance(part, ToolResult) else part)
+        for part in message.parts
+    )
+    return msgspec.structs.replace(message, parts=parts, plain="")
+
+
+def first_parts(offered: Sequence[Event]) -> list[str]:
+    """Fingerprints of the first parts alone of messages that have several."""
+    return [_first(event) for event in offered if event.role == "user" and len(event.parts) > 1]
+
+
+def _first(event: Event) -> str:
+    return fingerprint(msgspec.structs.replace(event, parts=event.parts[:1], plain=""))
+
+
+def restored(offered: Sequence[Event], known: Mapping[str, str]) -> list[Event]:
+    """Leave out our own messages and parts; give previews back the fingerprint of what they stand for."""
+    out: list[Event] = []
+    for event in offered:
+        plain = fingerprint(event)
+        if plain in known and not known[plain].startswith(_LEADING):
+            if known[plain]:
+                out.append(msgspec.structs.replace(event, plain=known[plain]))
+            continue
+        lead = known.get(_first(event), "") if event.role == "user" and event.parts else ""
+        if lead.startswith(_LEADING):
+            rest = event.parts[int(lead[1:]) :]
+            if rest:
+                out.append(msgspec.structs.replace(event, parts=rest, plain=""))
+            continue
+        out.append(event)
+    return out

@@ -1,0 +1,358 @@
+"""The Anthropic wire: blocks in, alternating roles with results first out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from foldmark.errors import WireError
+from foldmark.events import (
+    Event,
+    Image,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    control,
+    result,
+    user,
+)
+from foldmark.wire import anthropic as wire
+
+THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+REDACTED = {"type": "redacted_thinking", "data": "eHh4"}
+
+
+def codes(payload: dict[str, Any], **options: Any) -> list[str]:
+    return [problem.code for problem in wire.validate(payload, **options)]
+
+
+def messages(*events: Event) -> list[dict[str, Any]]:
+    return wire.write("", [], events)["messages"]
+
+
+def test_a_user_message_with_results_and_text_gives_tool_events_then_the_user() -> None:
+    found = wire.read(
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "b",
+                    "content": [{"type": "text", "text": "two"}],
+                    "is_error": True,
+                },
+                {"type": "text", "text": "and now?"},
+            ],
+        }
+    )
+    assert found == [result("a", "one"), result("b", "two", is_error=True), user("and now?")]
+
+
+def test_inputs_become_compact_json_in_the_order_they_arrived() -> None:
+    block = {"type": "tool_use", "id": "a", "name": "f", "input": {"b": [1, 2.5], "a": "é"}}
+    (event,) = wire.read({"role": "assistant", "content": [block]})
+    assert event.calls == (ToolCall("a", "f", '{"b":[1,2.5],"a":"é"}'),)
+
+
+def test_thinking_is_kept_whole_and_goes_back_byte_equal() -> None:
+    blocks = [THINKING, REDACTED, {"type": "tool_use", "id": "a", "name": "f", "input": {}}]
+    (event,) = wire.read({"role": "assistant", "content": blocks})
+    assert event.parts[:2] == (Reasoning("hm", "anthropic", THINKING), Reasoning("", "anthropic", REDACTED))
+    assert messages(user("go"), event, result("a", "x"))[1]["content"] == blocks
+
+
+def test_a_reply_adds_up_fresh_cached_and_newly_cached_input() -> None:
+    (event,) = wire.read(
+        {
+            "role": "assistant",
+            "model": "m",
+            "stop_reason": "max_tokens",
+            "content": [{"type": "text", "text": "ok"}],
+            "usage": {
+                "input_tokens": 10,
+                "cache_read_input_tokens": 200,
+                "cache_creation_input_tokens": 30,
+                "output_tokens": 5,
+            },
+        }
+    )
+    assert event.usage is not None
+    assert (event.usage.input, event.usage.cache_read, event.usage.cache_write) == (240, 200, 30)
+    assert event.meta == {"stop": "max_tokens"}
+
+
+def test_cache_marks_are_no_part_of_what_is_kept() -> None:
+    block = {
+        "type": "document",
+        "source": {"type": "text", "data": "x"},
+        "cache_control": {"type": "ephemeral"},
+    }
+    (event,) = wire.read({"role": "user", "content": [block]})
+    assert event.parts == (
+        Opaque("anthropic", {"type": "document", "source": {"type": "text", "data": "x"}}),
+    )
+
+
+def test_unknown_blocks_are_kept_with_one_warning_a_type() -> None:
+    novel = {"type": "hologram", "data": 1}
+    found = wire.read_messages([{"role": "user", "content": [novel, novel]}])
+    assert found.events[0].parts == (Opaque("anthropic", novel),) * 2
+    assert found.warnings == ("blocks of type 'hologram' are kept whole and not read",)
+
+
+def test_the_system_text_is_read_from_text_or_blocks() -> None:
+    assert wire.read_messages([], system="a").system == "a"
+    blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert wire.read_messages([], system=blocks).system == "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        ({"role": "tool", "content": "x"}, "messages[0].role"),
+        ({"role": "user", "content": {"a": 1}}, "messages[0].content"),
+        ({"role": "user", "content": [{"type": "tool_result"}]}, "messages[0].content[0].tool_use_id"),
+        ({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}, "messages[0].content[0].name"),
+        (
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": 3}]},
+            "messages[0].content[0].input",
+        ),
+        ({"role": "user", "content": [{"type": "image"}]}, "messages[0].content[0].source"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_that_names_its_place(message: Any, path: str) -> None:
+    with pytest.raises(WireError) as caught:
+        wire.read_messages([message])
+    assert caught.value.path == path
+
+
+def test_roles_alternate_and_results_come_first_in_call_order() -> None:
+    out = messages(
+        user("go"),
+        user("quickly"),
+        assistant("", ToolCall("a", "f"), ToolCall("b", "f")),
+        result("b", "second"),
+        user("by the way"),
+        result("a", "first"),
+        assistant("done"),
+    )
+    assert [message["role"] for message in out] == ["user", "assistant", "user", "assistant"]
+    assert [block.get("tool_use_id") or block["text"] for block in out[2]["content"]] == [
+        "a",
+        "b",
+        "by the way",
+    ]
+    assert codes({"messages": out}) == []
+
+
+def test_the_first_message_is_the_users_even_when_the_events_begin_with_the_assistant() -> None:
+    out = messages(assistant("hello"), user("hi"))
+    assert [message["role"] for message in out] == ["user", "assistant", "user"]
+
+
+def test_blank_texts_and_empty_events_write_nothing() -> None:
+    out = messages(user("go"), assistant(" \n"), control("x", {"y": 1}), user("\t"))
+    assert out == [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
+
+
+def test_text_that_ends_an_assistant_message_loses_its_trailing_space() -> None:
+    out = messages(
+        user("go"), assistant("look:\n\n", ToolCall("a", "f")), result("a", "x"), assistant("done. \n")
+    )
+    assert out[1]["content"][0]["text"] == "look:\n\n"
+    assert out[3]["content"][0]["text"] == "done."
+
+
+def test_an_id_that_comes_back_in_a_later_step_gets_a_number_on_both_sides() -> None:
+    step = assistant("", ToolCall("a", "f"))
+    out = messages(user("go"), step, result("a", "1"), step, result("a", "2"), step, result("a", "3"))
+    pairs = [(m["content"][0].get("id") or m["content"][0].get("tool_use_id")) for m in out[1:]]
+    assert pairs == ["a", "a", "a_2", "a_2", "a_3", "a_3"]
+    assert codes({"messages": out}) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        ('{"a":1}', {"a": 1}),
+        ("", {}),
+        ("[1]", {"_raw": "[1]"}),
+        ('{"path": "a', {"_raw": '{"path": "a'}),
+        ('{"a":"\\ud83d"}', {"a": "�"}),
+    ],
+)
+def test_arguments_become_an_object_whatever_they_are(arguments: str, written: dict[str, Any]) -> None:
+    assert (
+        messages(user("go"), assistant("", ToolCall("a", "f", arguments)))[1]["content"][0]["input"]
+        == written
+    )
+
+
+def test_thinking_of_another_provider_or_without_signature_is_left_out_and_reported() -> None:
+    parts = (
+        Reasoning("x", "openai", {"reasoning_content": "x"}),
+        Reasoning("y", "anthropic", {"type": "thinking", "thinking": "y"}),
+        Text("said"),
+    )
+    event = Event(role="assistant", origin="agent", parts=parts)
+    assert messages(user("go"), event)[1]["content"] == [{"type": "text", "text": "said"}]
+    assert wire.lost([event]) == ["1 x reasoning of openai", "1 x reasoning of anthropic"]
+
+
+def test_a_step_that_was_cut_off_while_thinking_writes_nothing() -> None:
+    event = Event(role="assistant", origin="agent", parts=(Reasoning("hm", "anthropic", THINKING),))
+    assert len(messages(user("go"), event, user("again"))) == 1
+
+
+def test_images_of_results_stay_inside_them() -> None:
+    picture = Image(media_type="image/png", data="AAAA")
+    shown = Event(role="tool", origin="tool", parts=(ToolResult("a", "taken", images=(picture,)),))
+    out = messages(user("go"), assistant("", ToolCall("a", "f")), shown)
+    assert [block["type"] for block in out[2]["content"][0]["content"]] == ["text", "image"]
+    assert wire.read(out[2])[0].result == shown.result
+
+
+def test_ids_of_other_providers_get_a_safe_spelling_and_never_meet() -> None:
+    events = [
+        user("go"),
+        assistant("", ToolCall("a.b", "f:0"), ToolCall("a:b", "f:0")),
+        result("a:b", "2"),
+        result("a.b", "1"),
+    ]
+    payload = wire.write("", [{"name": "f"}], events)
+    ids = [block["id"] for block in payload["messages"][1]["content"]]
+    assert len(set(ids)) == 2
+    assert [block["content"] for block in payload["messages"][2]["content"]] == ["1", "2"]
+    assert codes(payload, suspected=True) == []
+
+
+def test_a_late_system_event_is_written_as_the_users_text() -> None:
+    late = Event(role="system", origin="injected", parts=(Text("It is noon."),))
+    assert messages(user("go"), late)[0]["content"][1] == {"type": "text", "text": "It is noon."}
+
+
+def test_changing_a_payload_does_not_change_the_next_one() -> None:
+    events = [
+        user("go"),
+        assistant("on it", ToolCall("a", "f")),
+        result("a", "x"),
+        assistant("done"),
+        user("more"),
+    ]
+    first = wire.write("s", [], events)
+    before = json.dumps(first)
+    for message in first["messages"]:
+        for block in message["content"]:
+            block["cache_control"] = {"type": "ephemeral"}
+        message["content"].append({"type": "text", "text": "added"})
+    assert json.dumps(wire.write("s", [], events)) == before
+
+
+def test_the_payload_holds_model_limit_system_and_tools_in_the_form_of_the_api() -> None:
+    openai_shaped = {
+        "type": "function",
+        "function": {"name": "f", "description": "F.", "parameters": {"type": "object"}},
+    }
+    server = {"type": "web_search_20250305", "name": "web_search"}
+    payload = wire.write("sys", [openai_shaped, server], [user("hi")], model="m", max_output=9)
+    assert payload == {
+        "model": "m",
+        "max_tokens": 9,
+        "tools": [{"name": "f", "description": "F.", "input_schema": {"type": "object"}}, server],
+        "system": "sys",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    }
+
+
+USE = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+ANSWER = {"type": "tool_result", "tool_use_id": "a", "content": "ok"}
+GO = {"role": "user", "content": "go"}
+TOOLS = [{"name": "f", "input_schema": {}}]
+
+
+def step(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def answers(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+WORDS = {"type": "text", "text": "x"}
+BITMAP = {"type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "AA"}}
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("no_messages", {"messages": []}),
+    ("shape", {"messages": ["hello"]}),
+    ("shape", {"messages": [{"role": "user", "content": {"text": "x"}}]}),
+    ("shape", {"messages": [{"role": "user", "content": ["x"]}]}),
+    ("role", {"messages": [{"role": "tool", "content": "x"}]}),
+    ("system_placement", {"messages": [{"role": "system", "content": "x"}, GO]}),
+    ("first_user", {"messages": [step(WORDS), GO]}),
+    ("role_order", {"messages": [GO, GO]}),
+    ("orphan_result", {"messages": [answers(ANSWER)]}),
+    ("orphan_result", {"messages": [GO, step(USE), GO, step(WORDS), answers(ANSWER)]}),
+    ("missing_result", {"messages": [GO, step(USE), GO]}),
+    ("missing_result", {"messages": [GO, step(USE)]}),
+    ("duplicate_result", {"messages": [GO, step(USE), answers(ANSWER, ANSWER)]}),
+    ("result_order", {"messages": [GO, step(USE), answers(WORDS, ANSWER)]}),
+    ("duplicate_call_id", {"messages": [GO, step(USE), answers(ANSWER), step(USE), answers(ANSWER)]}),
+    ("call_id", {"messages": [GO, step({**USE, "id": "a.b"}), answers({**ANSWER, "tool_use_id": "a.b"})]}),
+    ("tool_name", {"messages": [GO, step({**USE, "name": "a.b"}), answers(ANSWER)]}),
+    ("tool_name", {"messages": [GO], "tools": [{"name": "x" * 129, "input_schema": {}}]}),
+    ("duplicate_tool", {"messages": [GO], "tools": TOOLS * 2}),
+    ("tools_missing", {"messages": [GO, step(USE), answers(ANSWER)]}),
+    ("input_type", {"messages": [GO, step({**USE, "input": "{}"}), answers(ANSWER)]}),
+    ("block_role", {"messages": [answers(THINKING, WORDS)]}),
+    ("block_role", {"messages": [GO, step(ANSWER, WORDS), GO]}),
+    ("signature", {"messages": [GO, step({"type": "thinking", "thinking": "x"}, WORDS), GO]}),
+    (
+        "thinking_first",
+        {"messages": [GO, step(USE), answers(ANSWER)], "thinking": {"type": "enabled"}, "tools": TOOLS},
+    ),
+    ("thinking_order", {"messages": [GO, step(WORDS, THINKING, WORDS), GO]}),
+    ("thinking_last", {"messages": [GO, step(WORDS, THINKING), GO]}),
+    ("empty_content", {"messages": [answers()]}),
+    ("blank_text", {"messages": [answers({"type": "text", "text": " "})]}),
+    ("blank_text", {"messages": [GO], "system": [{"type": "text", "text": ""}]}),
+    ("trailing_space", {"messages": [GO, step({"type": "text", "text": "x "})]}),
+    ("prefill", {"messages": [GO, step(WORDS)]}),
+    ("system_type", {"messages": [GO], "system": {"text": "x"}}),
+    ("image_type", {"messages": [answers(BITMAP)]}),
+    ("image_type", {"messages": [GO, step(USE), answers({**ANSWER, "content": [BITMAP]})]}),
+    ("unencodable", {"messages": [{"role": "user", "content": "\ud83d"}]}),
+    ("nul", {"messages": [{"role": "user", "content": "a\x00"}]}),
+]
+
+
+@pytest.mark.parametrize(("code", "payload"), REFUSED)
+def test_the_validator_predicts_the_refusal(code: str, payload: dict[str, Any]) -> None:
+    assert code in codes(payload, suspected=True)
+
+
+def test_every_rule_of_the_table_has_an_example() -> None:
+    assert {rule.code for rule in wire.RULES} == {code for code, _ in REFUSED}
+
+
+def test_a_valid_conversation_with_signed_thinking_has_no_problem() -> None:
+    payload = {
+        "thinking": {"type": "enabled"},
+        "tools": TOOLS,
+        "messages": [GO, step(THINKING, WORDS, USE), answers(ANSWER, WORDS)],
+    }
+    assert codes(payload, suspected=True) == []
+
+
+def test_a_known_prefix_is_not_looked_at_again_but_its_ids_and_open_calls_are() -> None:
+    bad = {"role": "user", "content": ""}
+    known = [bad, step(USE), answers(ANSWER)]
+    again = [step(USE), answers(ANSWER)]
+    assert codes({"messages": [*known, step(WORDS), GO]}, known_prefix=3) == []
+    assert codes({"messages": [*known, *again]}, known_prefix=3) == ["duplicate_call_id"]
+    assert codes({"messages": [bad, step(USE), GO]}, known_prefix=2) == ["missing_result"]

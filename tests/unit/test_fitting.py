@@ -1,0 +1,106 @@
+"""Fit is the last resort: it demotes, then drops, then shrinks, says so, and never takes what must stay."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from foldmark.assembly import assemble
+from foldmark.budget import room
+from foldmark.drafts import Request, cost
+from foldmark.errors import BudgetExceeded
+from foldmark.events import Event, ToolCall, assistant, result, user
+from foldmark.fitting import fit
+from foldmark.policy import Budget, Layout, Policy
+from foldmark.reports import Report
+from foldmark.store import Frame
+from foldmark.wire import openai_chat
+from making import long_session, numbered, tool_round
+
+POLICY = Policy(budget=Budget(output_reserve=0))
+
+
+def fitted(events: list[Event], window: int, system: str = "") -> Request:
+    draft = assemble(None, (), events, system, (), Layout())
+    space = room(Frame(window=window), POLICY)
+    return fit(draft, space, openai_chat, Report(outcome="not_due"))
+
+
+def test_what_fits_is_left_alone() -> None:
+    events = numbered(*long_session(5))
+    made = fitted(events, 100_000)
+    assert list(made.messages) == events
+    assert (made.report.epoch, made.report.changes, made.tokens.total) == ("", (), cost(events))
+
+
+def test_older_results_go_first_as_outcome_lines() -> None:
+    events = numbered(*long_session(20))
+    made = fitted(events, round(cost(events) * 0.9))
+    assert made.tokens.total <= made.ceiling
+    demoted = [change.seq for change in made.report.changes if change.status == "demoted"]
+    assert demoted == sorted(demoted)
+    assert demoted[0] == 3
+    assert len(made.messages) == len(events)
+    assert "[whole: event:3]" in made.messages[2].text
+
+
+def test_then_the_oldest_whole_rounds_are_left_out_and_named() -> None:
+    events = numbered(*long_session(120, 10))
+    made = fitted(events, 4_500)
+    left_out = [change.seq for change in made.report.changes if change.status == "left_out"]
+    assert left_out
+    assert made.report.epoch == "fit"
+    assert made.report.warnings
+    assert made.tokens.total <= made.ceiling
+    shown = {event.seq for event in made.messages}
+    assert shown | set(left_out) == {event.seq for event in events}
+    assert not shown & set(left_out)
+    assert made.payload()["messages"]
+
+
+def test_the_users_own_request_and_the_unread_results_always_stay() -> None:
+    events = numbered(*long_session(120, 10, ask="The one thing I want."))
+    made = fitted(events, 5_000)
+    texts = [event.text for event in made.messages]
+    assert "The one thing I want." in texts
+    assert made.messages[-1].result is not None
+    assert made.messages[-1].result.call_id == "c120"
+
+
+def test_a_giant_newest_result_is_shrunk_to_a_preview_before_giving_up() -> None:
+    body = "\n".join(f"row {n} of the giant answer, value {n * 7}" for n in range(3_000))
+    events = numbered(user("Read it."), assistant("", ToolCall("c1", "run", "{}")), result("c1", body))
+    made = fitted(events, 8_000)
+    assert made.tokens.total <= made.ceiling
+    assert "event:3" in made.messages[-1].text
+    assert made.messages[0].text == "Read it."
+
+
+def test_what_cannot_fit_raises_with_the_arithmetic() -> None:
+    events = numbered(user("word " * 9_000))
+    with pytest.raises(BudgetExceeded) as caught:
+        fitted(events, 8_000)
+    labels = dict(caught.value.lines)
+    assert labels["context window"] == 8_000
+    assert "= room for the whole request" in labels
+    assert "7,488 are allowed" in str(caught.value)
+
+
+def test_exactly_the_budget_fits_and_one_more_does_not() -> None:
+    events = numbered(*long_session(4))
+    draft = assemble(None, (), events, "", (), Layout())
+    total = cost(events)
+    for ceiling, changed in ((total, False), (total - 1, True)):
+        space = SimpleNamespace(ceiling=ceiling, lines=tuple)
+        made = fit(draft, space, openai_chat, Report(outcome="not_due"))  # type: ignore[arg-type]
+        assert bool(made.report.changes) is changed
+
+
+def test_parallel_results_stay_whole_whatever_is_dropped() -> None:
+    events: list[Event] = [user("go")]
+    for number in range(30):
+        calls = [ToolCall(f"c{number}_{n}", "read", "{}") for n in range(3)]
+        events += [assistant("", *calls), *(result(c.id, f"text {number} " * 30) for c in calls)]
+    made = fitted(numbered(*events, *tool_round(99)), 3_000)
+    assert not [p for p in openai_chat.validate(made.payload()) if p.certainty == "known"]

@@ -1,0 +1,98 @@
+"""A compaction covers whole rounds; the newest stay raw, and the current request stays verbatim."""
+
+from __future__ import annotations
+
+from foldmark.budget import Room, room
+from foldmark.checkpoint import Checkpoint, Mark
+from foldmark.drafts import cost
+from foldmark.events import Event, ToolCall, assistant, result, user
+from foldmark.policy import Policy, Tail
+from foldmark.selection import Span, select
+from foldmark.store import Frame, Key, ScopeState, View
+from making import long_session, numbered, tool_round
+
+SPACE = room(Frame(window=128_000), Policy.coding())
+
+
+def span(events: list[Event], *, space: Room = SPACE, policy: Policy | None = None, **fields: object) -> Span | None:
+    values: dict[str, object] = {"checkpoint": None, "kept": (), "pins": frozenset(), **fields}
+    view = View(key=Key(session="s"), events=tuple(events), state=ScopeState(), **values)  # type: ignore[arg-type]
+    return select(view, events, policy or Policy.coding(), space, Mark())
+
+
+def test_covered_and_tail_are_everything_once() -> None:
+    events = numbered(*long_session(60))
+    found = span(events)
+    assert found
+    assert [*found.covered, *found.tail] == events
+    assert found.boundary == found.covered[-1].seq
+
+
+def test_the_tail_is_at_most_its_share_and_at_least_the_newest_whole_round() -> None:
+    events = numbered(*long_session(60))
+    found = span(events)
+    assert found
+    assert cost(found.tail) <= 16_000 * 0.35
+    assert cost(found.tail) + cost(found.covered[-2:]) > 16_000 * 0.35
+    huge = numbered(*long_session(3), *tool_round(9, "giant " * 20_000))
+    found = span(huge)
+    assert found
+    assert [event.seq for event in found.tail] == [8, 9]
+
+
+def test_a_tail_begins_with_a_round_never_inside_a_batch() -> None:
+    calls = [ToolCall(f"p{n}", "read", "{}") for n in range(10)]
+    batch: list[Event] = [assistant("", *calls), *(result(c.id, "x " * 700) for c in calls)]
+    found = span(numbered(*long_session(10), *batch, *tool_round(2)), policy=Policy(tail=Tail(share=0.3)))
+    assert found
+    assert found.tail[0].role == "assistant"
+    inside = {c.id for event in found.tail for c in event.calls}
+    assert all(event.result.call_id in inside for event in found.tail if event.result)
+
+
+def test_the_request_of_a_long_tool_loop_is_kept() -> None:
+    found = span(numbered(*long_session(60, ask="My question")))
+    assert found
+    assert [event.text for event in found.kept] == ["My question"]
+
+
+def test_a_newer_request_in_the_tail_needs_no_keeping() -> None:
+    found = span(numbered(*long_session(60), user("And now this")))
+    assert found
+    assert found.kept == ()
+    assert found.tail[-1].text == "And now this"
+
+
+def test_pins_are_kept_from_the_next_compaction_on() -> None:
+    events = numbered(*long_session(60), user("next"))
+    found = span(events, pins=frozenset({4}))
+    assert found
+    assert [event.seq for event in found.kept] == [4]
+
+
+def test_an_approval_that_is_awaited_holds_the_boundary_before_its_round() -> None:
+    waiting = assistant("May I?", ToolCall("ask", "approve", "{}"))
+    events = numbered(*long_session(60), waiting)
+    found = span(events)
+    assert found
+    assert events[-1] in found.tail
+
+
+def test_one_round_alone_leaves_nothing_to_cover() -> None:
+    assert span(numbered(user("hi"), assistant("hello"))) is None
+
+
+def test_a_newest_round_that_passes_the_landing_is_named() -> None:
+    found = span(numbered(*long_session(3), *tool_round(9, "giant " * 20_000)))
+    assert found
+    assert "newest whole round" in found.warnings[0]
+    assert found.room_tokens == 2_000
+
+
+def test_a_second_compaction_goes_on_from_the_first_boundary() -> None:
+    events = numbered(*long_session(60))
+    old = Checkpoint(version=1, boundary=20, text="", tokens=0)
+    found = span(events[20:], checkpoint=old, kept=(events[0],))
+    assert found
+    assert found.boundary > 20
+    assert [event.seq for event in found.kept] == [1]

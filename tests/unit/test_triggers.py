@@ -1,0 +1,115 @@
+"""When a compaction is due: prices, sizes, targets and the cap, each with its own numbers."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import msgspec
+import pytest
+
+from foldmark.budget import Room, room
+from foldmark.checkpoint import Checkpoint
+from foldmark.events import Event, Usage, assistant, user
+from foldmark.policy import Policy
+from foldmark.prices import Price
+from foldmark.store import Frame, Key, ScopeState, View
+from foldmark.triggers import Sizes, due, expected_next, rent_account, sizes
+from making import numbered
+
+A5M = Price(read=0.1, write=1.25, cache_seconds=300, minimum_prefix=1_024)
+
+
+def space(policy: Policy | None = None, window: int = 200_000, static: int = 3_000) -> Room:
+    return room(Frame(window=window, static_tokens=static), policy or Policy.coding())
+
+
+def view(events: list[Event] | None = None, **state: object) -> View:
+    return View(key=Key(session="s"), checkpoint=None, kept=(), events=tuple(events or ()), state=ScopeState(**state))  # type: ignore[arg-type]
+
+
+def measured(whole: int, *, alive: int | None = None, past: tuple[int, ...] = (), landed: int = 19_000) -> Sizes:
+    return Sizes(whole=whole, alive=whole if alive is None else alive, landed=landed, past=past)
+
+
+def why(found: Sizes, policy: Policy | None = None, *, force: bool = False, **state: object) -> str:
+    policy = policy or Policy.coding()
+    reason = due(view(**state), policy, space(policy), found, 0.0, force)
+    return reason.trigger if reason else ""
+
+
+@pytest.mark.parametrize(("above", "trigger"), [(47_999, ""), (48_000, "size"), (60_000, "size"), (154_000, "cap")])
+def test_without_prices_48k_above_the_static_prefix_is_the_limit(above: int, trigger: str) -> None:
+    assert why(measured(above + 3_000)) == trigger
+
+
+def test_nothing_happens_below_15k_even_when_the_cache_is_cold() -> None:
+    policy = Policy.coding(prices=A5M)
+    assert why(measured(17_000, alive=0, past=(99_000,) * 50), policy) == ""
+    assert why(measured(17_000), policy, force=True) == "manual"
+
+
+def test_rent_is_the_price_of_reading_what_would_go() -> None:
+    cost, paid = rent_account(A5M, space(), measured(43_000, past=(20_000, 30_000, 40_000)))
+    assert paid == pytest.approx(0.1 * (1_000 + 11_000 + 21_000))
+    assert cost == pytest.approx(0.1 * 3_000 + 1.25 * 16_000 - 0.1 * 43_000)
+
+
+def test_the_rent_rule_compacts_when_the_rent_has_reached_the_cost() -> None:
+    policy = Policy.coding(prices=A5M)
+    # It costs 0.1 * 3,000 + 1.25 * 16,000 - 0.1 * 43,000 = 16,000; each past request paid 0.1 * 20,000 = 2,000.
+    assert why(measured(43_000, past=(39_000,) * 7), policy) == ""
+    assert why(measured(43_000, past=(39_000,) * 8), policy) == "rent"
+
+
+def test_a_cold_cache_makes_a_compaction_by_code_pay_at_once() -> None:
+    policy = Policy.coding(prices=A5M)
+    assert why(measured(40_000, alive=0), policy) == "rent"
+    assert why(measured(40_000), policy) == ""
+
+
+def test_less_than_a_quarter_of_the_landing_is_not_worth_a_compaction() -> None:
+    policy = Policy.coding(prices=A5M)
+    assert why(measured(22_900, alive=0), policy) == ""
+    assert why(measured(23_100, alive=0), policy) == "rent"
+
+
+def test_a_target_forces_the_first_compaction_and_then_waits_for_growth() -> None:
+    policy = Policy.coding(budget={"target_tokens": 20_000})
+    assert why(measured(20_001), policy) == "target"
+    assert why(measured(20_000), policy) == ""
+    later = msgspec.structs.replace(view(), checkpoint=Checkpoint(version=1, boundary=5, text="", tokens=0))
+    trigger = 3_000 + round(17_000 / 0.6)
+    assert due(later, policy, space(policy), measured(trigger - 1), 0.0, False) is None
+    assert due(later, policy, space(policy), measured(trigger), 0.0, False) is not None
+
+
+def test_an_undo_holds_everything_but_the_cap() -> None:
+    assert why(measured(60_000), held=58_000) == ""
+    assert why(measured(160_000), held=200_000) == "cap"
+
+
+def test_sizes_are_read_off_the_log_and_reported_usage_wins() -> None:
+    events = numbered(user("one two three"), assistant("a"), user("b"), assistant("c", usage=Usage(input=9_000)))
+    found = sizes(view(events), events, Policy.coding(), space(), now=1.0)
+    first = events[0].tokens + 4
+    assert found.past == (3_000 + first, 9_000)
+    assert found.whole == 3_000 + sum(event.tokens + 4 for event in events)
+    assert (found.alive, found.landed) == (0, 19_000)
+
+
+def test_requests_before_the_last_compaction_pay_no_rent() -> None:
+    events = numbered(user("a"), assistant("b"), assistant("c"))
+    old = Checkpoint(version=1, boundary=1, text="", tokens=100, compacted_size=5_000, head=2)
+    found = sizes(msgspec.structs.replace(view(events[1:]), checkpoint=old), events[1:], Policy.coding(), space(), 0.0)
+    assert len(found.past) == 1
+    assert found.landed == 5_000
+
+
+def test_the_next_compaction_is_announced_by_the_square_root() -> None:
+    policy = Policy.coding(prices=A5M)
+    found = measured(30_000)
+    size, text = expected_next(policy, space(policy), found, growth=1_000)
+    cost = (1.25 - 0.1) * 16_000 + 0.1 * 19_000
+    assert size == 19_000 + round(sqrt(2 * 1_000 * cost / 0.1))
+    assert "1,000 tokens of growth" in text
+    assert expected_next(Policy.coding(), space(), found, 1_000)[0] == 51_000
