@@ -160,7 +160,7 @@ _BLOCK = 1_000
 
 def split_words(text: str, limit: int, meter: tokens.TokenCounter) -> list[tuple[str, bool]]:
     """(piece, is it pasted) pairs that join to the text again. Fenced and tagged blocks are pasted; when the
-    words left are still over `limit`, the part between the first and the last paragraphs counts as pasted too."""
+    words left are still over `limit`, the part between first and last paragraphs counts as pasted too."""
     pieces: list[tuple[str, bool]] = []
     at = 0
     for start, end in _blocks(text):
@@ -178,7 +178,7 @@ def split_words(text: str, limit: int, meter: tokens.TokenCounter) -> list[tuple
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Insides of fenced and tagged blocks that begin a line, outermost only. An unclosed fence reaches to the end."""
+    """Insides of fenced and tagged blocks that begin a line, outermost only; an open fence never ends."""
     at = 0
     unclosed: set[str] = set()
     while opening := _OPENING.search(text, at):

@@ -12,7 +12,8 @@ from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
 from foldmark.assembly import assemble, dressed
 from foldmark.bar import state_bar
-from foldmark.budget import room
+from foldmark.budget import Room, room
+from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, name_limit, unit_limit
 from foldmark.drafts import Request, cost
@@ -27,8 +28,8 @@ from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
 from foldmark.salience import best_units, rank_names
-from foldmark.selection import select
-from foldmark.store import Context, Frame, Key, Store, Where
+from foldmark.selection import Span, select, unused
+from foldmark.store import Context, Frame, Key, Store, View, Where
 from foldmark.triggers import due, sizes
 from foldmark.validation import validate
 from foldmark.words import words
@@ -78,16 +79,30 @@ def compact(
     if not reason:
         return not_due(view, space, measured)
     mark = mark_at(view.events, policy, "compaction", now)
-    span = select(view, dressed(*clean(view.events, mark, policy)), policy, space, mark)  # whole rounds
+    events = dressed(*clean(view.events, mark, policy))
+    span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:
         return ineffective(store, key, view, reason, measured, now)
-    material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))  # of the whole log, best first
-    names = rank_names(store.tally(key), span.boundary, name_limit(span.room_tokens, policy))
-    checkpoint = compose(span, material, view, space, policy, names=names, focus=focus, now=now)  # units last
+    checkpoint = write(store, key, span, view, space, policy, focus, now)
+    if spare := unused(span, checkpoint):  # the past had not that much to say: a longer raw tail takes the rest
+        longer = select(view, events, policy, space, mark, more=spare)
+        if longer and longer.boundary < span.boundary:
+            span, checkpoint = longer, write(store, key, longer, view, space, policy, focus, now)
     after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
     if after >= measured.whole:
         return ineffective(store, key, view, reason, measured, now)
-    return applied(store, key, view, validate(checkpoint, material, view), reason, space, measured, after)
+    return applied(store, key, view, checkpoint, reason, space, measured, after)
+
+
+def write(
+    store: Store, key: Key, span: Span, view: View, space: Room, policy: Policy, focus: str, now: float
+) -> Checkpoint:
+    """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
+    material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))
+    names = rank_names(store.tally(key), span.boundary, name_limit(span.room_tokens, policy))
+    return validate(
+        compose(span, material, view, space, policy, names=names, focus=focus, now=now), material, view
+    )
 
 
 def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:

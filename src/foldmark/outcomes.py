@@ -52,6 +52,11 @@ def applied(
         reasons=(reason.text,) if reason.text else (),
     )
     expected = view.checkpoint.version if view.checkpoint else 0
+    target = room.static + room.landing
+    warnings = checkpoint.warnings
+    if after < 0.97 * target and not warnings:
+        text = f"{after:,} of {target:,} tokens: the covered past had no more to say, and the next round is larger."
+        warnings = (text,)
     store.commit(key, checkpoint, expected=expected, attempt=attempt)
     return Report(
         outcome="applied",
@@ -61,9 +66,9 @@ def applied(
         version=checkpoint.version,
         before=measured.whole,
         after=after,
-        target=room.static + room.landing,
+        target=target,
         epoch="compaction",
-        warnings=checkpoint.warnings,
+        warnings=warnings,
     )
 
 

@@ -32,6 +32,32 @@ def note_plan(ledger: Ledger, reading: Reading, call: ToolCall) -> None:
         note_todos(ledger, reading, list(_plan_items(items)), source="plan")
     elif isinstance(items, str):
         note_todos(ledger, reading, list(checkboxes(items)), source="plan")
+    else:
+        _note_task(ledger, reading, values)
+
+
+def _note_task(ledger: Ledger, reading: Reading, values: Mapping[str, Any]) -> None:
+    """Tools that make and change one item at a time: the answer to the making names the item's number."""
+    event, number = reading.event, str(values.get("taskId") or values.get("task_id") or "")
+    subject = str(values.get("subject") or values.get("title") or "")
+    known = next((fact for fact in ledger.all("todo") if number and fact.meta.get("id") == number), None)
+    word = str(values.get("status") or "pending").lower()
+    status = "gone" if word.startswith("delete") else _status(word)
+    if known:
+        ledger.add(
+            event.seq,
+            "todo",
+            known.key,
+            known.value,
+            status=status,
+            scope=event.key,
+            refs=(known.seq,),
+            meta=known.meta,
+        )
+    elif subject and (made := re.search(r"#?(\d+)", reading.text[:200])):
+        key = " ".join(subject.split())[:200]
+        meta = {"id": made[1], "source": "task", "order": made[1]}
+        ledger.add(event.seq, "todo", key, one_line(subject, 400), status=status, scope=event.key, meta=meta)
 
 
 def _plan_items(items: list[Any]) -> Iterator[tuple[str, str]]:
@@ -49,12 +75,13 @@ def _plan_items(items: list[Any]) -> Iterator[tuple[str, str]]:
             )
             word = str(item.get("status", "pending")).lower()
             if text:
-                yield (
-                    text,
-                    _DONE_WORDS.get(word)
-                    or _ACTIVE_WORDS.get(word)
-                    or ("cancelled" if word.startswith(("cancel", "skip", "delete")) else "pending"),
-                )
+                yield text, _status(word)
+
+
+def _status(word: str) -> str:
+    if word.startswith(("cancel", "skip", "delete")):
+        return "cancelled"
+    return _DONE_WORDS.get(word) or _ACTIVE_WORDS.get(word) or "pending"
 
 
 def checkboxes(text: str) -> Iterator[tuple[str, str]]:

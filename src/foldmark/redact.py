@@ -67,6 +67,7 @@ _KEY_REST = re.compile(r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{16,}(?:\\[nr])*)+(?:\s
 _BEARER = re.compile(r"[ \t]+([0-9A-Za-z._~+/=-]{8,})")
 
 _NEEDLES = ("passw", "pwd", "passphrase", "secret", "token", "credential", "key", "authorization")
+_WHOLE_WORDS = ("secret", "token", "key")
 _FOREIGN = ("密码", "密碼", "口令", "密钥", "パスワード", "contraseña", "mot de passe", "비밀번호")
 _TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：])[ \t]{0,8}")
 _TO_FLAG_VALUE = re.compile(r"[\w-]{0,40}(?P<sign>[ \t])[ \t]{0,8}")
@@ -193,7 +194,12 @@ def _named(text: str, low: str) -> Iterator[_Found]:
     """Values behind a secret's name: `name = value`, JSON, YAML, env, headers and `--name value`."""
     for needle in _NEEDLES:
         for at in _places(low, needle):
-            if found := _assignment(text, at, at + len(needle), needle):
+            end = at + len(needle)
+            if needle in _WHOLE_WORDS and text[end : end + 1].islower():
+                continue  # tokens, keyboard, secretary: no value of a secret follows
+            if needle == "key" and not (low[at - 1 : at].isalpha() or low[at - 1 : at] in ("_", "-")):
+                continue  # a key of nobody
+            if found := _assignment(text, at, end, needle):
                 yield found
     if not text.isascii():
         for needle in _FOREIGN:

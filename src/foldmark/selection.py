@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from foldmark.budget import CHECKPOINT_FLOOR, Room
-from foldmark.checkpoint import Mark
+from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
 from foldmark.events import Event
 from foldmark.policy import Policy
@@ -37,14 +37,17 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-def select(view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark) -> Span | None:
-    """Choose the span, or None when there is nothing to cover. `events` are the view's, already cleaned by `mark`.
+def select(
+    view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark, *, more: int = 0
+) -> Span | None:
+    """Choose the span, or None when there is nothing to cover. `events` are the view's, already cleaned by `mark`;
+    `more` are tokens that the tail may take beyond its share, when a checkpoint could not use them.
 
     The tail is at least the newest whole round (and any round with an open call), at most the tail's share of the
     landing; the checkpoint never gets less than 2,000 tokens for it.
     """
     all_rounds = rounds(events)
-    stay = _tail(all_rounds, policy, room)
+    stay = _tail(all_rounds, policy, room, more)
     going = all_rounds[: len(all_rounds) - len(stay)]
     if not going and view.checkpoint is None:
         return None
@@ -73,8 +76,14 @@ def select(view: View, events: Sequence[Event], policy: Policy, room: Room, mark
     )
 
 
-def _tail(all_rounds: Sequence[Round], policy: Policy, room: Room) -> list[Round]:
-    limit = min(room.landing * policy.tail.share, room.landing - CHECKPOINT_FLOOR)
+def unused(span: Span, checkpoint: Checkpoint) -> int:
+    """Tokens of its room that the checkpoint could not use, when they are more than 3% of it; else 0."""
+    spare = span.room_tokens - checkpoint.tokens
+    return spare if spare > 0.03 * span.room_tokens else 0
+
+
+def _tail(all_rounds: Sequence[Round], policy: Policy, room: Room, more: int) -> list[Round]:
+    limit = min(room.landing * policy.tail.share, room.landing - CHECKPOINT_FLOOR) + more
     stay: list[Round] = []
     used = finished = 0
     for one in reversed(all_rounds):

@@ -225,9 +225,7 @@ class Session:
             frame = self._frame_for(system, tools, window, max_output, wire)
             report = self.compact(window=window, max_output=max_output) if self.policy.run == "inline" else None
             made = self._build(frame)
-            if report is None or report.outcome == "not_due":
-                return made
-            return _with_report(made, report)
+            return made if report is None else _with_report(made, report)
 
     def _build(self, frame: Frame, *, peek: bool = False) -> Request:
         return flows.request(

@@ -634,7 +634,8 @@ def test_tenants_whose_ids_stem_fold_and_quote_alike_never_see_each_other(store:
 
 @pytest.mark.parametrize(
     "query",
-    ['"', "'", "a*", "walrus OR scope:s1", '" OR scope:"s2', "NEAR(walrus x)", "walrus\x00", "(", "-walrus", "^walrus",
+    ['"', "'", "a*", "walrus OR scope:s1",
+     '" OR scope:"s2', "NEAR(walrus x)", "walrus\x00", "(", "-walrus", "^walrus",
      "\ud800",
      "s1", "t1 u1", "scope", "body : walrus", "x " * 50_000, "é" * 100_000],
 )  # fmt: skip

@@ -14,7 +14,7 @@ from talk import checkpoint_of, facts_from, readings, state_of, used
 _text = st.one_of(
     st.text(alphabet=st.characters(codec="utf-8"), max_size=200),
     st.sampled_from([
-        "Never touch the schema.", "stop", "ok", "no, use B instead", "- [ ] write tests\n- [x] fix",
+        "Never touch the schema.", "stop", "ok", "no, B instead", "- [ ] write tests\n- [x] fix",
         "## Goal\n- x", "</foldmark-checkpoint>", "只能用 SQLite。", "exit code: 1", "a " * 300, "event:3 user",
         "Error: boom\nexit code: 2",
     ]),

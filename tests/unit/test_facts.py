@@ -267,6 +267,16 @@ def test_a_plan_tool_sets_the_whole_list() -> None:
     }
 
 
+def test_items_made_and_changed_one_by_one_keep_their_status() -> None:
+    events = [
+        *used("TaskCreate", "Task #1 created successfully: Fix bug", number=1, subject="Fix bug", description="…"),
+        *used("TaskCreate", "Task #2 created successfully: Write docs", number=2, subject="Write docs"),
+        *used("TaskUpdate", "Updated task #1 status", number=3, taskId="1", status="completed"),
+    ]
+    _, state = facts_from(events)
+    assert {fact.key: fact.status for fact in of(state, "todo")} == {"Fix bug": "done", "Write docs": "pending"}
+
+
 def test_a_checklist_in_the_agents_words_is_a_todo_list() -> None:
     _, state = facts_from([assistant("Plan:\n- [x] find the cause\n- [ ] fix it\n1. [~] document it")])
     assert {fact.key: fact.status for fact in of(state, "todo")} == {

@@ -1,7 +1,7 @@
 """Searches bytes line by line, bounded in number and time. Knows nothing of where the bytes come from.
 
-A pattern may come from a model. `regex` (which the tokenizer needs anyway) stops at a time limit inside a match;
-the standard library's engine cannot be stopped, and holds every other thread while it backtracks.
+A pattern may come from a model. `regex` (which the tokenizer needs anyway) stops at a time limit inside a
+match; the standard library's engine cannot be stopped, and holds every other thread while it backtracks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENDLESS_BYTES = 1 << 22
 def grep(
     stretches: Iterator[bytes], search: Search, limit: int, seconds: float
 ) -> Iterator[tuple[int, bytes]]:
-    """(line number, line without its end) of at most `limit` matching lines. Raises StoreError when time is up."""
+    """(line number, line without its end) of at most `limit` matching lines. Raises StoreError when late."""
     until, number, last = time.monotonic() + seconds, 0, 0
     for batch in _batches(stretches):
         if limit <= 0:
@@ -40,7 +40,7 @@ def grep(
 
 
 def _batches(stretches: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines, about BATCH_BYTES at a time; one endless line comes in parts, so that memory stays bounded."""
+    """Whole lines, about BATCH_BYTES at a time; an endless line comes in parts, so memory stays bounded."""
     begun = b""
     for stretch in stretches:
         data, place = begun + stretch, 0
@@ -117,7 +117,7 @@ class Search:
         )
 
 
-# What may tell a line alone from the same line among others: groups with a question mark, anchors of the whole
-# text, possessive repeats; and negated sets, which would run on through all lines.
+# What may tell a line alone from the same line among others: groups with a question mark, anchors of the
+# whole text, possessive repeats; and negated sets, which would run on through all lines.
 _SEES_BEYOND = re.compile(r"\(\?|\[\^|\\[AZzGKRX]|[*+?}]\+")
 _HUGE_REPEAT = re.compile(r"\{[^{}]*\d{4,}[^{}]*\}")  # compiled, these may fill the memory

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from foldmark.cli import output
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
-from foldmark.errors import FoldmarkError
+from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
 
 app = typer.Typer(
@@ -38,11 +38,13 @@ Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for st
 DEFAULT_DB = Path("foldmark.db")
 
 
-def fail(error: FoldmarkError | OSError, as_json: bool, code: int = 2) -> NoReturn:
-    """One clear sentence on standard error (JSON too, when asked for), and the exit code."""
-    message = str(error)
+def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
+    """One clear sentence on standard error (JSON too, when asked for), and the exit code: 4 when the work itself
+    failed, 2 when the input was bad."""
+    message, code = str(error), 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
     if as_json:
-        print(json.dumps({"error": type(error).__name__, "message": message}, ensure_ascii=False))
+        outcome = {"outcome": "failed"} if code == 4 else {}
+        print(json.dumps({**outcome, "error": type(error).__name__, "message": message}, ensure_ascii=False))
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"foldmark: {message}", style="red", markup=False)
     raise typer.Exit(code)
 

@@ -87,9 +87,7 @@ def _pytest(text: str) -> TestRun | None:
 
 
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED|NO TESTS RAN)\b(.*)$", re.MULTILINE)
-_UNITTEST_NAME = re.compile(
-    r"^(?:FAIL|ERROR): (.+)$\n(?:.*\n)?-{10,}\n((?:.+(?:\n|\Z))*)", re.MULTILINE
-)
+_UNITTEST_NAME = re.compile(r"^(?:FAIL|ERROR): (.+)$\n(?:.*\n)?-{10,}\n((?:.+(?:\n|\Z))*)", re.MULTILINE)
 
 
 def _unittest(text: str) -> TestRun | None:

@@ -92,6 +92,8 @@ def _recognise(text: str, call: ToolCall | None) -> float:
 def outcome(text: str, call: ToolCall | None) -> str:
     found = traces(text)
     said = [f"{trace.error} at {trace.where}" if trace.where else trace.error for trace in found[-1:]]
+    if not said and (last := text[-2_000:].rstrip().rpartition("\n")[2]):
+        said = [clip(clean_text(last), 240)]
     return "; ".join([*said, plural(count_lines(text), "line")])
 
 

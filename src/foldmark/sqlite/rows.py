@@ -143,6 +143,22 @@ def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> None:
     )
 
 
+def rebuild_search(db: sqlite3.Connection) -> None:
+    """Index every piece anew, after the analyser changed."""
+    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    rows = db.execute(
+        "SELECT piece.id, user.tenant, user.id, session.id, piece.head, piece.text FROM piece "
+        "JOIN session ON session.id = piece.session JOIN user ON user.id = session.user"
+    ).fetchall()
+    db.executemany(
+        "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
+        [
+            (number, f"t{tenant} u{user} s{session}", indexed(get(head), get(text)))
+            for number, tenant, user, session, head, text in rows
+        ],
+    )
+
+
 def in_chunks(values: Sequence[T], size: int) -> Iterable[Sequence[T]]:
     """SQLite takes a bounded number of parameters in one statement."""
     return (values[at : at + size] for at in range(0, len(values), size))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from foldmark.errors import SchemaTooNew, StoreError
+from foldmark.sqlite.rows import rebuild_search
 from foldmark.words import VERSION as WORDS_VERSION
 
 BUSY_SECONDS = 30.0
@@ -223,8 +224,9 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
             for statement in _statements(step):
                 db.execute(statement)
         secret: bytes = meta.get("secret") or secrets.token_bytes(32)
-        new = {"schema_version": len(MIGRATIONS), "secret": secret}
-        new["words_version"] = meta.get("words_version", WORDS_VERSION)
+        new = {"schema_version": len(MIGRATIONS), "secret": secret, "words_version": WORDS_VERSION}
+        if meta.get("words_version", WORDS_VERSION) != WORDS_VERSION:
+            rebuild_search(db)
         db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
         db.execute("COMMIT")
     except BaseException:

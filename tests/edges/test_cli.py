@@ -1,0 +1,201 @@
+"""The command line keeps its JSON contract and its exit codes, on a session of our own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from foldmark.cli.app import app
+from foldmark.events import Event
+from foldmark.wire import by_name
+from making import long_session
+
+CONTRACT = {
+    "outcome", "session", "db", "input_tokens", "request_tokens", "budget_tokens", "boundary", "events", "in_request",
+    "covered", "left_out", "demoted", "artifacts", "left_out_refs", "epoch", "warnings",
+}  # fmt: skip
+
+
+class Desk:
+    """A folder with a database and the commands run on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.db = folder, folder / "foldmark.db"
+
+    def write(self, events: list[Event], name: str = "talk.json") -> Path:
+        payload = by_name("openai-chat").write("You are careful.", [], events)
+        path = self.folder / name
+        path.write_text(json.dumps(payload), encoding="utf-8")
+        return path
+
+    def run(self, *words: object, code: int = 0) -> str:
+        done = CliRunner().invoke(app, [*map(str, words), "--db", str(self.db)])
+        assert done.exit_code == code, done.output + str(done.exception)
+        return done.stdout
+
+    def json(self, *words: object, code: int = 0) -> Any:
+        return json.loads(self.run(*words, "--json", code=code))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_compact_keeps_its_contract(desk: Desk) -> None:
+    out = desk.folder / "next.json"
+    path = desk.write(long_session(60))
+    done = desk.json("compact", path, "--target", 12_000, "--out", out, "--model", "m", "--max-output", 900)
+    assert set(done) >= CONTRACT
+    assert done["outcome"] == "applied"
+    assert done["events"] == done["in_request"] + done["covered"] + done["left_out"] == 121
+    assert done["request_tokens"] <= done["budget_tokens"] == 12_000
+    assert done["request_tokens"] >= 0.97 * 12_000 or "no more to say" in str(done["warnings"])
+    assert done["request_tokens"] >= 0.9 * 12_000
+    assert done["input_tokens"] > 40_000
+    assert done["boundary"].startswith("event:")
+    payload = json.loads(out.read_text(encoding="utf-8"))
+    assert payload["model"] == "m"
+    assert payload["messages"][0] == {"role": "system", "content": "You are careful."}
+
+
+def test_a_grown_file_is_followed_and_not_due_again(desk: Desk) -> None:
+    events = long_session(60)
+    desk.json("compact", desk.write(events), "--target", 12_000)
+    again = desk.json("compact", desk.write(events), "--target", 12_000)
+    assert (again["outcome"], again["new_events"], again["epoch"]) == ("not_due", 0, None)
+    grown = desk.json("compact", desk.write(long_session(61)), "--target", 12_000)
+    assert (grown["outcome"], grown["new_events"]) == ("not_due", 2)
+    assert grown["request_tokens"] > again["request_tokens"]
+
+
+def test_between_compactions_the_request_only_grows_at_its_end(desk: Desk) -> None:
+    first, second = desk.folder / "a.json", desk.folder / "b.json"
+    desk.json("compact", desk.write(long_session(60)), "--target", 12_000)
+    desk.json("compact", desk.write(long_session(61)), "--target", 12_000, "--out", first)
+    desk.json("compact", desk.write(long_session(62)), "--target", 12_000, "--out", second)
+    assert second.read_bytes().startswith(first.read_bytes().removesuffix(b"]}"))
+
+
+def test_explain_gives_one_class_to_every_event_and_agrees_with_compact(desk: Desk) -> None:
+    done = desk.json("compact", desk.write(long_session(60)), "--target", 12_000)
+    found = desk.json("explain")
+    assert [entry["ref"] for entry in found] == [f"event:{n}" for n in range(1, 122)]
+    assert all(set(entry) >= {"ref", "status", "artifact", "tokens", "reason"} for entry in found)
+    counts = {status: sum(entry["status"] == status for entry in found) for status in ("covered", "demoted", "left_out")}
+    assert counts == {name: done[name] for name in counts}
+    assert "kept" in {entry["status"] for entry in found}
+    assert "next compaction" in desk.run("explain")
+
+
+def test_a_fact_that_left_the_request_is_one_search_and_one_load_away(desk: Desk) -> None:
+    out = desk.folder / "next.json"
+    desk.json("compact", desk.write(long_session(60)), "--target", 8_000, "--out", out)
+    hits = desk.json("search", "value_7_33")
+    assert set(hits[0]) >= {"ref", "date", "speaker", "snippet", "score"}
+    assert "value_7_33" in hits[0]["snippet"]
+    loaded = desk.json("load", hits[0]["ref"])
+    assert "value_7_33 = charge(733)" in json.dumps(loaded["events"])
+
+
+def test_pages_of_an_artifact_join_without_loss(desk: Desk) -> None:
+    body = "\n".join(f"line {n} of a very long log, token {n * 31}" for n in range(3_000))
+    events = long_session(1)
+    events[2] = Event(role="tool", origin="tool", parts=(events[2].parts[0].__class__("c1", body),))
+    desk.json("import", desk.write(events))
+    shown = desk.json("load", "event:3")
+    ref = shown["events"][0]["artifacts"][0]
+    pages, text = 0, ""
+    while ref:
+        page = desk.json("load", ref)
+        assert len(page["text"]) <= 8_000
+        text, ref, pages = text + page["text"], page["next"], pages + 1
+    assert text == body
+    assert pages > 10
+    assert desk.json("load", "artifact:3", "--lines", "10-12")["text"].splitlines()[0] == "line 9 of a very long log, token 279"
+
+
+def test_import_lists_what_came_in_and_export_gives_it_back(desk: Desk) -> None:
+    path = desk.write(long_session(3))
+    assert desk.json("import", path)["new"] == 7
+    assert desk.json("import", path)["new"] == 0
+    lines = [json.loads(line) for line in desk.run("export").splitlines()]
+    assert len(lines) == 7
+    payload = json.loads(desk.run("export", "--wire", "openai-chat"))
+    assert payload["messages"][1:] == json.loads(path.read_text())["messages"][1:]
+
+
+def test_both_wires_can_be_asked_for(desk: Desk) -> None:
+    out = desk.folder / "next.json"
+    desk.json("compact", desk.write(long_session(60)), "--target", 12_000, "--wire", "anthropic", "--out", out)
+    payload = json.loads(out.read_text(encoding="utf-8"))
+    assert payload["system"]
+    assert payload["messages"][0]["role"] == "user"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compact", "missing.json"], "missing.json"),
+        (["explain"], "no database"),
+        (["search", "x"], "no database"),
+        (["load", "event:1"], "no database"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(desk: Desk, words: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, [*words, "--db", str(desk.db)])
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not desk.db.exists()
+
+
+def test_unknown_refs_sessions_policies_and_wires_exit_with_2(desk: Desk) -> None:
+    path = desk.write(long_session(2))
+    desk.json("import", path)
+    for words in (
+        ["load", "event:99"],
+        ["load", "nonsense"],
+        ["load", "artifact:1.7"],
+        ["search", "x", "--session", "nobody"],
+        ["compact", path, "--policy", "codng"],
+        ["compact", path, "--wire", "smoke-signals"],
+        ["compact", path, "--window", "12"],
+        ["compact", path, "--format", "klingon"],
+    ):
+        assert "message" in desk.json(*words, code=2)
+
+
+def test_a_broken_file_names_the_place_and_changes_nothing(desk: Desk) -> None:
+    path = desk.folder / "bad.json"
+    path.write_text('[{"role": "user", "content": "hi"}, {"role": "tool", "content": 5}]')
+    assert "[1]" in desk.json("import", path, code=2)["message"]
+    assert not desk.db.exists()
+
+
+def test_a_short_session_is_left_alone(desk: Desk) -> None:
+    done = desk.json("compact", desk.write(long_session(2)))
+    assert (done["outcome"], done["covered"], done["demoted"]) == ("not_due", 0, 0)
+    assert "too short" in done["reason"]
+
+
+def test_what_cannot_fit_fails_with_exit_code_4_and_the_arithmetic(desk: Desk) -> None:
+    path = desk.write([*long_session(1), Event(role="user", origin="user", parts=long_session(1, 1, ask="word " * 6_000)[0].parts)])
+    done = desk.json("compact", path, "--window", 4_000, code=4)
+    assert done["outcome"] == "failed"
+    assert "context window" in done["message"]
+
+
+def test_pin_and_delete(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(60)))
+    assert "event:5" in desk.run("pin", "event:5")
+    desk.json("compact", desk.write(long_session(60)), "--target", 12_000)
+    kept = [entry["ref"] for entry in desk.json("explain") if entry["status"] == "kept"]
+    assert "event:5" in kept
+    session = desk.json("sessions")[0]["session"]
+    desk.run("delete", session, "--yes")
+    assert desk.json("sessions") == []
