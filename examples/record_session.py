@@ -59,7 +59,10 @@ class Copy:
         return f"{done.stdout.rstrip()}\n(exit code {done.returncode})"
 
     def read(self, path: str) -> str:
-        lines = (self.folder / path).read_text(encoding="utf-8").splitlines()
+        file = self.folder / path
+        if not file.is_file():
+            return f"error: there is no file {path}"
+        lines = file.read_text(encoding="utf-8").splitlines()
         return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, 1))
 
     def grep(self, pattern: str, path: str) -> str:
@@ -237,7 +240,7 @@ def _second_task(agent: Recorder) -> None:
     )
     agent.say(
         "Reading the three longest, to see whether the length is one idea or two.",
-        read("src/foldmark/memory.py"),
+        read("src/foldmark/memory/store.py"),
         read("src/foldmark/session.py"),
         read("src/foldmark/log.py"),
     )

@@ -49,9 +49,7 @@ def state_of(facts: Sequence[Fact], upto: int | None = None) -> State:
     return {(fact.kind, fact.key): fact for fact in facts if upto is None or fact.seq <= upto}
 
 
-def checkpoint_of(
-    events: Sequence[Event], tokens: int = 4_000, *, version: int = 1, focus: str = ""
-) -> Checkpoint:
+def checkpoint_of(events: Sequence[Event], tokens: int = 4_000, *, version: int = 1, focus: str = "") -> Checkpoint:
     """A checkpoint over all events, with units and names as recording would have stored them."""
     read_events, tally, units = readings(events), Tally(), list[Unit]()
     for reading in read_events:

@@ -11,9 +11,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "foldmark"
 FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
-    "tokens words refs exact rounds redact shell profiles checkpoint readings names units salience reports wire kinds".split(),
+    "tokens words refs exact rounds redact shell profiles checkpoint render readings names units salience reports wire kinds".split(),
     "prices policy artifacts store log budget drafts written".split(),
-    "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
+    "admission facts deeds ledger intent plans cleanup passes selection assembly fitting following explain loading bar triggers outcomes compose sections filling validation retrieval memory sqlite".split(),
     ["flows"],
     ["session", "control"],
     "testing importers importing".split(),
@@ -21,7 +21,12 @@ FLOORS: list[list[str]] = [
 ]
 SIDEWAYS = {2, 3, 6, 7}
 # Modules that belong to another module of the same floor: they split a long file, not an idea.
-FAMILIES = [{"sqlite", "sqlite_schema"}, {"compose", "render"}, {"session", "control"}]
+FAMILIES = [
+    {"cleanup", "passes"},
+    {"facts", "deeds", "ledger", "intent", "plans"},
+    {"compose", "sections", "filling"},
+    {"session", "control"},
+]
 
 
 def place(module: str) -> tuple[int, int] | None:

@@ -94,11 +94,7 @@ def _admit_result(
     meter: tokens.TokenCounter,
 ) -> tuple[Event, list[Body]]:
     result = event.result
-    if (
-        result is None
-        or result.artifact
-        or not _is_big(result.text, limit, policy.admission.inline_bytes, meter)
-    ):
+    if result is None or result.artifact or not _is_big(result.text, limit, policy.admission.inline_bytes, meter):
         return event, []
     shown = redact(result.text)
     kind = recognise(shown, call)
@@ -122,9 +118,7 @@ def _outside(
     return artifact, Body(seq, number, sha256, kind, text)
 
 
-def _admit_words(
-    event: Event, policy: Policy, redact: Redact, meter: tokens.TokenCounter
-) -> tuple[Event, list[Body]]:
+def _admit_words(event: Event, policy: Policy, redact: Redact, meter: tokens.TokenCounter) -> tuple[Event, list[Body]]:
     """A message over `user_words_tokens`: its pasted blocks leave, largest pieces only, the words around
     them stay."""
     limit, inline = policy.admission.user_words_tokens, policy.admission.inline_bytes
@@ -151,9 +145,7 @@ def _admit_words(
     return msgspec.structs.replace(event, parts=tuple(parts)), bodies
 
 
-_OPENING = re.compile(
-    r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>)[^\n]*$", re.MULTILINE
-)
+_OPENING = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>)[^\n]*$", re.MULTILINE)
 _BLOCK = 1_000
 """Characters: a shorter block saves less than its own preview and ref cost."""
 

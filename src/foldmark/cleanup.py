@@ -29,6 +29,9 @@ COLD_SECONDS = 300.0
 """How long an unused cache lives when no prices say otherwise: the shortest lifetime that providers
 promise."""
 
+_LOOK_BACK = 200
+"""Events before the old mark in which the newest kept results and their calls are looked for."""
+
 _seq = attrgetter("seq")
 
 
@@ -90,18 +93,14 @@ def _options(cleanup: Cleanup, profiles: tuple[Profile, ...]) -> str:
     return blake2b(repr((VERSION, cleanup, profiles)).encode(), digest_size=8).hexdigest()
 
 
-def mark_at(
-    events: Sequence[Event], policy: Policy, reason: str, now: float, old: Mark | None = None
-) -> Mark:
+def mark_at(events: Sequence[Event], policy: Policy, reason: str, now: float, old: Mark | None = None) -> Mark:
     """A mark at the last round border before the newest `keep_rounds` rounds; never before `old`."""
     count = border(events, policy.cleanup.keep_rounds)
     seq = events[count - 1].seq if count else (events[0].seq - 1 if events else 0)
     return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now)
 
 
-def next_mark(
-    view: View, policy: Policy, frame: Frame, now: float, *, trigger_tokens: int | None = None
-) -> Mark:
+def next_mark(view: View, policy: Policy, frame: Frame, now: float, *, trigger_tokens: int | None = None) -> Mark:
     """The mark of the next request: the view's own object, or a new one when an epoch begins.
 
     `trigger_tokens` is X (above the static prefix). Under `nothing_below` only changed options move the mark.
@@ -147,21 +146,27 @@ def _size(view: View, mark: Mark, policy: Policy) -> int:
 
 
 def _could_go(events: Sequence[Event], old: Mark, new: Mark, policy: Policy) -> int:
-    """The most that an epoch could save, without trying it: results, images and thinking that may leave."""
+    """The most that an epoch could save, without trying it: results, images and thinking that may leave.
+
+    Looks back from the new mark to the old one, and on over the results that the old one had kept as newest.
+    """
     first, last = (bisect_right(events, mark.seq, key=_seq) for mark in (old, new))
-    calls = {call.id: call for event in events[:last] for call in event.calls}
     total, kept = 0, policy.cleanup.keep_results
-    for event in reversed(events[:last]):
-        last -= 1
-        if event.role == "tool":
-            kept -= 1
-            if last < first and kept < -policy.cleanup.keep_results:
-                break
-            call = calls.get(event.result.call_id) if event.result else None
-            if not profile_of_call(call, policy.profiles).one_shot:
+    waiting: dict[str, int] = {}
+    for index in range(last - 1, -1, -1):
+        if index < first and (not (kept > 0 or waiting) or index < first - _LOOK_BACK):
+            break
+        event = events[index]
+        if event.role == "tool" and (result := event.result):
+            if index >= first or kept > 0:
+                waiting[result.call_id] = waiting.get(result.call_id, 0) + event.tokens
+            kept -= index < first
+        elif event.role == "assistant":
+            for call in event.calls:
+                if (size := waiting.pop(call.id, 0)) and not profile_of_call(call, policy.profiles).one_shot:
+                    total += size
+            if index >= first and any(isinstance(part, Reasoning) for part in event.parts):
                 total += event.tokens
-        elif last >= first and (
-            event.role == "user" or any(isinstance(part, Reasoning) for part in event.parts)
-        ):
+        elif index >= first:
             total += event.tokens
     return total

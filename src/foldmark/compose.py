@@ -151,9 +151,7 @@ def write_checkpoint(
     text, tokens = filling.land(landing_tokens, chosen_names)
     warnings: tuple[str, ...] = ()
     if tokens > landing_tokens:
-        warnings = (
-            f"What is never left out costs {tokens:,} tokens, more than the room of {landing_tokens:,}.",
-        )
+        warnings = (f"What is never left out costs {tokens:,} tokens, more than the room of {landing_tokens:,}.",)
     return Checkpoint(
         version=version,
         boundary=boundary,
@@ -210,11 +208,7 @@ def _fill_sections(page: Page, found: Sequence[Candidate], budget: int) -> list[
                 left -= cost
             if len(have) == len(candidate.lines) and number in open_numbers:
                 open_numbers.remove(number)
-    return [
-        _section(candidate, taken[number], page.version)
-        for number, candidate in enumerate(found)
-        if taken[number]
-    ]
+    return [_section(candidate, taken[number], page.version) for number, candidate in enumerate(found) if taken[number]]
 
 
 def _section(candidate: Candidate, lines: list[Line], version: int) -> Section:

@@ -19,9 +19,14 @@ from foldmark.profiles import Profile, command_of, decode, headline, paths_of, p
 
 MOST_FAILING = 20
 _EDGE = 16_000  # characters of head and tail in which a long output is asked for errors
-_ENDINGS = re.compile(r"(?:\s*(?:2>&1|\|\s*(?:head|tail|cat|less)\b[^|&;]*|\|\|\s*true))+\s*$")
+_FILTER = r"\|\s*(?:head|tail|cat|less|grep|egrep|rg|sed|awk|sort|uniq|wc|tee)\b(?:\"[^\"]*\"|'[^']*'|[^|&;\"'])*"
+_ENDINGS = re.compile(rf"(?:\s*(?:2>&1|{_FILTER}|\|\|\s*true))+\s*$")
+_FILTERED = re.compile(rf"{_FILTER}$|\|\|\s*true\s*$")
 _ENTER = re.compile(r"^\s*cd\s+(\S+)\s*(?:&&|;|\n)\s*")
 _REFUSAL_WORDS = ("reject", "denied", "declin", "refus", "cancelled", "interrupted", "approv", " want")
+_PRINTS = re.compile(r"(?:awk|sed|cat|echo|printf|diff|jq|for|while) ")  # what they print is somebody else's trouble
+_WATCHES = re.compile(r"output|kill|stdin", re.IGNORECASE)
+_HEREDOC = re.compile(r"(<<-?\s*['\"]?\w+['\"]?)[^\n]*\n.*", re.DOTALL)
 _TAG = re.compile(r"</?[a-z_]+>")
 
 
@@ -71,7 +76,7 @@ def _note_refusal(
 
 def command_key(command: str) -> str:
     """A command line as its reruns share it: without `cd … &&`, `2>&1`, `| tail`, and with single spaces."""
-    bare = _ENDINGS.sub("", _ENTER.sub("", command, count=1))
+    bare = _ENDINGS.sub("", _HEREDOC.sub(r"\1 …", _ENTER.sub("", command, count=1)))
     return " ".join(bare.split())[:240]
 
 
@@ -80,8 +85,10 @@ def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Pro
     command = command_of(call, profile) or headline(call, (), 240)
     key, code = command_key(command), exit_code(reading.text)
     run = None if profile.role in ("reads", "searches") else parse_tests(reading.text)
-    looks = profile.role in ("reads", "searches")
+    looks = profile.role in ("reads", "searches") or bool(_WATCHES.search(call.name))
     failed = bool(result and result.is_error) or bool(code and not looks) or bool(run and not run.is_green)
+    if not (failed or looks or run) and _FILTERED.search(command) and not _PRINTS.match(key):
+        failed = bool(_trouble(reading.text))  # the exit code is the filter's: only the output can tell
     error = _first_error(reading.text, run) if failed else ""
     meta = {"exit": "" if code is None else str(code), "looks": "yes" if looks else "", "error": error}
     if run:
@@ -93,7 +100,7 @@ def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Pro
         event.seq,
         "command",
         key,
-        one_line(_ENTER.sub("", command), 240),
+        one_line(_HEREDOC.sub(r"\1 …", _ENTER.sub("", command)), 240),
         status="failed" if failed else "ok",
         scope=event.key,
         refs=(reading.call_seq,),
@@ -131,14 +138,19 @@ def _note_tests(ledger: Ledger, reading: Reading, key: str, run: TestRun) -> Non
                 _fix_error(ledger, reading, fact.key)
 
 
+def _trouble(text: str) -> str:
+    """The first line of trouble near the ends of an output; empty when there is none."""
+    ends = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    found = error_lines(ends, 1)
+    return _TAG.sub("", found[0]).strip() if found else ""
+
+
 def _first_error(text: str, run: TestRun | None) -> str:
     if run and run.failing:
         return say(run, 3)
-    ends = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
-    found = error_lines(ends, 1)
-    if found:
-        return _TAG.sub("", found[0]).strip()
-    last = next((line for line in reversed(ends.split("\n")) if line.strip() and exit_code(line) is None), "")
+    if found := _trouble(text):
+        return found
+    last = next((line for line in reversed(text[-_EDGE:].split("\n")) if line.strip() and exit_code(line) is None), "")
     return _TAG.sub("", one_line(last, 200))
 
 
@@ -173,9 +185,7 @@ def _changed_at(fact: Any) -> int:
     return int(fact.meta.get("changed", fact.seq))
 
 
-def _note_shell_files(
-    ledger: Ledger, reading: Reading, call: ToolCall, profile: Profile, failed: bool
-) -> None:
+def _note_shell_files(ledger: Ledger, reading: Reading, call: ToolCall, profile: Profile, failed: bool) -> None:
     command = shell_of(call, profile)
     if command is None or failed or not command.paths or command.one_shot:
         return
@@ -184,11 +194,7 @@ def _note_shell_files(
         if not _is_file_name(path):
             continue
         action = "read" if command.role in ("reads", "searches") else "changed"
-        if (
-            action == "changed"
-            and re.search(r"\b(?:rm|unlink|git rm)\b", line)
-            and not re.search(r">|\btee\b", line)
-        ):
+        if action == "changed" and re.search(r"\b(?:rm|unlink|git rm)\b", line) and not re.search(r">|\btee\b", line):
             action = "deleted"
         if action == "changed" and command.role != "writes":
             continue
@@ -238,17 +244,15 @@ def _note_use(
 ) -> None:
     """Everything that is no shell: reads, edits, searches, fetches, other tools."""
     event, result = reading.event, reading.event.result
-    what = headline(call, profiles, 160)
     failed = bool(result and result.is_error)
     paths = paths_of(call, profile) if profile.role in ("reads", "writes") else ()
+    what = f"{call.name} {paths[0]}" if failed and paths else headline(call, profiles, 160)
     if not failed:
         action = "read" if profile.role == "reads" else _edit_action(call)
         for path in paths:
             note_file(ledger, reading, path, action)
     if "skill" in call.name.lower() or any(path.endswith("SKILL.md") for path in paths):
-        name = next(
-            (str(value) for value in decode(call.arguments).values() if isinstance(value, str)), call.name
-        )
+        name = next((str(value) for value in decode(call.arguments).values() if isinstance(value, str)), call.name)
         ledger.add(event.seq, "skill", name, name, status="loaded", scope=event.key, refs=(reading.call_seq,))
     if failed or not paths:
         error = _first_error(reading.text, None) if failed else ""

@@ -32,9 +32,7 @@ _ENDING = (
     "|sqlite|pdf"
     "|png|jpe?g|svg|gif|zip|gz|tar|whl|patch|diff|traj|mod|sum"
 )
-_HOST_END = (
-    "com|org|net|io|dev|ai|app|cloud|internal|local|lan|example|test|co|edu|gov|de|fr|uk|eu|jp|cn|us|svc"
-)
+_HOST_END = "com|org|net|io|dev|ai|app|cloud|internal|local|lan|example|test|co|edu|gov|de|fr|uk|eu|jp|cn|us|svc"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _KINDS: tuple[tuple[str, str], ...] = (
     ("url", r"\b[a-z][a-z0-9+.-]{1,12}://[^\s<>\"'`\])}|\\]+"),

@@ -209,9 +209,7 @@ def _note_assistant(ledger: Ledger, reading: Reading) -> None:
     shown = text
     if len(text) > _STATEMENT_HEAD + _STATEMENT_TAIL:
         shown = _first_words(text, _STATEMENT_HEAD) + "\n" + _last_words(text, _STATEMENT_TAIL)
-    ledger.add(
-        event.seq, "statement", "statement", shown, status="" if event.calls else "final", scope=event.key
-    )
+    ledger.add(event.seq, "statement", "statement", shown, status="" if event.calls else "final", scope=event.key)
     _note_decisions(ledger, reading, text)
     if not event.calls and not text.endswith(("?", "？")):
         for fact in ledger.open("task"):

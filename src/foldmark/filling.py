@@ -22,9 +22,7 @@ class Page:
         self.version, self.boundary, self.counter = version, boundary, counter
 
     def cost_of_frame(self) -> int:
-        return (
-            self.counter(render(self.version, self.boundary, (), (), ())) + 30
-        )  # and the headings of excerpts, names
+        return self.counter(render(self.version, self.boundary, (), (), ())) + 30  # and the headings of excerpts, names
 
     def cost_of_line(self, line: Line) -> int:
         return self.counter(render_line(line)) + 1

@@ -15,7 +15,7 @@ from foldmark.bar import state_bar
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
-from foldmark.compose import compose, name_limit, unit_limit
+from foldmark.compose import compose, unit_limit
 from foldmark.drafts import Request, cost
 from foldmark.events import Event
 from foldmark.facts import facts_of
@@ -27,7 +27,7 @@ from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
-from foldmark.salience import best_units, rank_names
+from foldmark.salience import best_units
 from foldmark.selection import Span, select, unused
 from foldmark.store import Context, Frame, Key, Store, View, Where
 from foldmark.triggers import due, sizes
@@ -83,15 +83,26 @@ def compact(
     span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:
         return ineffective(store, key, view, reason, measured, now)
-    checkpoint = write(store, key, span, view, space, policy, focus, now)
-    if spare := unused(span, checkpoint):  # the past had not that much to say: a longer raw tail takes the rest
-        longer = select(view, events, policy, space, mark, more=spare)
-        if longer and longer.boundary < span.boundary:
-            span, checkpoint = longer, write(store, key, longer, view, space, policy, focus, now)
+    span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
     after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
     if after >= measured.whole:
         return ineffective(store, key, view, reason, measured, now)
     return applied(store, key, view, checkpoint, reason, space, measured, after)
+
+
+def settle(
+    store: Store, key: Key, span: Span, events: Sequence[Event], view: View, space: Room, policy: Policy, focus: str,
+    now: float,
+) -> tuple[Span, Checkpoint]:  # fmt: skip
+    """Write the checkpoint; when the past has not enough to say for its room, let the raw tail take the rest."""
+    checkpoint, more = write(store, key, span, view, space, policy, focus, now), 0
+    for _ in range(4):
+        more += unused(span, checkpoint)
+        longer = select(view, events, policy, space, span.mark, more=more)
+        if not longer or longer.boundary >= span.boundary:
+            break
+        span, checkpoint = longer, write(store, key, longer, view, space, policy, focus, now)
+    return span, checkpoint
 
 
 def write(
@@ -99,10 +110,8 @@ def write(
 ) -> Checkpoint:
     """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
     material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))
-    names = rank_names(store.tally(key), span.boundary, name_limit(span.room_tokens, policy))
-    return validate(
-        compose(span, material, view, space, policy, names=names, focus=focus, now=now), material, view
-    )
+    checkpoint = compose(span, material, view, space, policy, tally=store.tally(key), focus=focus, now=now)
+    return validate(checkpoint, material, view)
 
 
 def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:

@@ -7,16 +7,17 @@ from typing import Any
 
 import msgspec
 
-from foldmark.importers import Imported
+from foldmark.importers import Child, Imported
 from foldmark.policy import Policy
 from foldmark.session import Session
-from foldmark.store import Key, SessionInfo, Store
+from foldmark.store import SessionInfo, Store
 
 BATCH = 500  # events a transaction: progress is visible, and a crash loses little
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did: the session it ended in, how many events were new or known, and where it forked."""
+    """What an import did: the session it ended in, how many events were new or known, where it forked (a seq),
+    and the names of child sessions and branches."""
 
     session: str
     new: int
@@ -37,16 +38,18 @@ def bring_in(
 ) -> tuple[Session, Brought]:
     """Follow the transcript into the store: only what is new is recorded; an edited past becomes a fork.
 
-    `session` overrides the transcript's own id. Sub-agents become child sessions, linked to their call.
+    `session` overrides the transcript's own id. Sub-agents become child sessions linked to their call, other
+    leaves of the transcript's tree become forks.
     """
-    name = session or imported.session
-    opened = Session(name, store=store, policy=policy, **options)
+    opened = Session(session or imported.session, store=store, policy=policy, **options)
     opened.describe(system=imported.system, tools=imported.tools)
     found = opened.locate(imported.events)
     for at in range(0, len(found.new), BATCH):
         opened.record(*found.new[at : at + BATCH])
         progress(min(at + BATCH, len(found.new)), len(found.new))
-    children = _children(imported, opened, policy, options)
+    children = tuple(
+        name for child in imported.children for name in _bring_child(imported, child, opened, policy, options)
+    )
     return opened, Brought(
         session=opened.name,
         new=len(found.new),
@@ -57,18 +60,26 @@ def bring_in(
     )
 
 
-def _children(
-    imported: Imported, parent: Session, policy: Policy | None, options: dict[str, Any]
+def _bring_child(
+    imported: Imported, child: Child, parent: Session, policy: Policy | None, options: dict[str, Any]
 ) -> tuple[str, ...]:
-    names: list[str] = []
-    for child in imported.children:
-        name = f"{parent.name}/{child.imported.session}"
-        key = msgspec.structs.replace(parent.key, session=name)
-        _open_child(parent.store, key, parent.name, child.call_id)
+    name = f"{parent.name}/{child.imported.session}"
+    key = msgspec.structs.replace(parent.key, session=name)
+    if child.kind == "child":
+        parent.store.open(
+            key, info=SessionInfo(session=name, kind="child", parent=parent.name, parent_call=child.call_id)
+        )
         opened, brought = bring_in(child.imported, parent.store, policy, session=name, **options)
-        names += [opened.name, *brought.children]
-    return tuple(names)
+        return opened.name, *brought.children
+    shared = imported.events[: child.at]
+    seq = _seq_of(parent, imported, child.at)
+    parent.store.open(key, info=SessionInfo(session=name, kind="fork", parent=parent.name, parent_seq=seq))
+    whole = msgspec.structs.replace(child.imported, events=(*shared, *child.imported.events))
+    opened, brought = bring_in(whole, parent.store, policy, session=name, **options)
+    return opened.name, *brought.children
 
 
-def _open_child(store: Store, key: Key, parent: str, call_id: str) -> None:
-    store.open(key, info=SessionInfo(session=key.session, kind="child", parent=parent, parent_call=call_id))
+def _seq_of(parent: Session, imported: Imported, at: int) -> int:
+    """The seq of the parent's `at`-th imported event (its log may hold more events than the transcript)."""
+    offset = parent.store.open(parent.key).head - len(imported.events)
+    return max(0, at + offset)

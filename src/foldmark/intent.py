@@ -86,9 +86,7 @@ _CORRECTION = re.compile(
     r"|stattdessen|en vez de|en lugar de|au lieu de|plut[oô]t)\b",
     re.IGNORECASE,
 )
-_CORRECTION_WIDE = re.compile(
-    "不对|不是这|错了|而不是|改为|改成|違う|ではなく|じゃなく|代わりに|아니(?:라|야)|대신"
-)
+_CORRECTION_WIDE = re.compile("不对|不是这|错了|而不是|改为|改成|違う|ではなく|じゃなく|代わりに|아니(?:라|야)|대신")
 _FAILED = re.compile(
     r"\b(?:(?:did|does|do|is|was)\s?n[o'’]t (?:work|help|fix)|didn['’]?t (?:work|help|fix)|doesn['’]?t "
     r"(?:work|help|fix)"
@@ -118,7 +116,7 @@ _APPROVE = re.compile(
 _TARGET = re.compile(
     r"\b(?:new (?:task|goal|objective|request)|next (?:task|issue|up)|(?:your|the) (?:new |next )?(?:task"
     r"|goal|job) is"
-    r"|change of plans?|different (?:task|topic|thing)|let['’]?s (?:now )?(?:switch|move on|turn|focus|work "
+    r"|different (?:task|topic|thing)|let['’]?s (?:now )?(?:switch|move on|turn|focus|work "
     r"on)"
     r"|moving on|switch(?:ing)? (?:to|over)|forget (?:that|this|it|about)\b.*\b(?:instead|now)|neue aufgabe"
     r"|nueva tarea|nouvelle t[aâ]che)\b|新(?:的)?任务|新しいタスク|次のタスク",
@@ -270,6 +268,8 @@ _COMMON = frozenset(
 
 def is_stop(sentence: str) -> bool:
     """Whether a user's sentence ends work: stop, undo, cancel, never mind."""
+    if "###" in sentence:  # an end mark of a scripted conversation
+        return False
     return _may(sentence, _STOP_WORDS) and bool(_STOP.search(sentence) or _STOP_WIDE.search(sentence))
 
 
@@ -297,6 +297,8 @@ def approves(text: str) -> bool:
 
 def sets_target(text: str) -> bool:
     """Whether a message names a new goal in so many words."""
+    if text[:15].lower().startswith("change of plan"):
+        return True
     return _may(text[:1_000], _TARGET_WORDS) and bool(_TARGET.search(text[:1_000]))
 
 

@@ -137,9 +137,7 @@ class Log:
             return self.events[int(name) - 1]
         if found := self.by_id(name):
             return found
-        raise NotFound(
-            f"event:{name}", f"Session {self.session!r} has no event {name!r}; it ends at {self.head}."
-        )
+        raise no_event(name, self.session, self.head)
 
     def seen(self, scope: Scope, first: int = 1, last: int | None = None) -> list[Event]:
         """Events that the scope sees, `first` to `last` inclusive."""
@@ -167,6 +165,10 @@ class Log:
         other = Log(session)
         other.extend(self.events[:seq])
         return other
+
+
+def no_event(name: str, session: str, head: int) -> NotFound:
+    return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
 
 
 def viewpoint_of(key: Key) -> Viewpoint:
@@ -206,7 +208,9 @@ def build_view(
 ) -> View:
     """The scope as the next request sees it."""
     boundary = checkpoint.boundary if checkpoint else 0
-    kept = [log.events[seq - 1] for seq in (checkpoint.kept if checkpoint else ()) if 0 < seq <= boundary]
+    kept = [
+        log.events[seq - 1] for seq in (checkpoint.kept if checkpoint else ()) if 0 < seq <= min(boundary, log.head)
+    ]
     return View(
         key=key,
         checkpoint=checkpoint,

@@ -9,6 +9,7 @@ shrinking twice equals once.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -47,9 +48,7 @@ def shrink(
 ) -> tuple[list[Event], list[Change]]:
     """The marked events in their shorter form, and what changed."""
     seen = list(_results(marked, profiles))
-    newest = (
-        {one.index for one in seen[len(seen) - options.keep_results :]} if options.keep_results else set()
-    )
+    newest = {one.index for one in seen[max(0, len(seen) - options.keep_results) :]} if options.keep_results else set()
     old = [one for one in seen if one.index not in newest and _DONE not in one.event.meta]
     reasons: dict[int, str] = {}
     if options.demote:
@@ -133,7 +132,7 @@ def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
     candidates = {one.index for one in old}
     again = Counter(_asked(one) for one in seen if one.call)
     exact: dict[str, Seen] = {}
-    near: dict[tuple[tuple[str, str], str], Seen] = {}
+    near: dict[tuple[tuple[str, str, int], str], Seen] = {}
     reasons: dict[int, str] = {}
     for one in reversed(seen):
         if _DONE in one.event.meta or one.result.images or one.event.tokens < options.minimum_tokens:
@@ -150,13 +149,13 @@ def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
     return reasons
 
 
-def _asked(one: Seen) -> tuple[str, str]:
-    return (one.call.name, one.call.arguments) if one.call else ("", "")
+def _asked(one: Seen) -> tuple[str, str, int]:
+    """What makes two results comparable: the same call, the same number of lines."""
+    lines = one.result.text.count("\n")
+    return (one.call.name, one.call.arguments, lines) if one.call else ("", "", lines)
 
 
-def _shorter(
-    one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...]
-) -> tuple[Event, str] | None:
+def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...]) -> tuple[Event, str] | None:
     """The result as one line, and why; None when it stays. Refusals stay: they are short, and bind the
     agent."""
     result, event = one.result, one.event
@@ -173,9 +172,7 @@ def _shorter(
     if size + _REF_TOKENS > event.tokens * 0.75:  # less is not worth a line that hides something
         return None
     part = ToolResult(result.call_id, text, result.name, result.is_error, (), result.artifact)
-    return _with_parts(
-        event, tuple(part if old is result else old for old in event.parts), size, "result"
-    ), reason
+    return _with_parts(event, tuple(part if old is result else old for old in event.parts), size, "result"), reason
 
 
 def _with_parts(event: Event, parts: tuple[Part, ...], size: int, what: str) -> Event:
@@ -185,16 +182,11 @@ def _with_parts(event: Event, parts: tuple[Part, ...], size: int, what: str) -> 
 def _line(one: Seen) -> str:
     """The outcome of the whole body: noted at admission when the body is outside."""
     if one.result.artifact:
-        said = (
-            one.event.meta.get("outcome")
-            or f"{one.result.artifact.lines:,} lines of {one.result.artifact.kind}"
-        )
+        said = one.event.meta.get("outcome") or f"{one.result.artifact.lines:,} lines of {one.result.artifact.kind}"
     else:
         said = _outcome(one.event.plain, one.result.text, one.call)
     if one.result.is_error and "error" not in said.lower():
-        errors = (
-            error_lines(one.result.text) or [line for line in one.result.text.split("\n") if line.strip()][:1]
-        )
+        errors = error_lines(one.result.text) or [line for line in one.result.text.split("\n") if line.strip()][:1]
         said = f"{said}; error: {' | '.join(error[:200] for error in errors)}"
     return said
 
@@ -217,13 +209,15 @@ def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
 
 @lru_cache(maxsize=512)
 def _picture(image: Image) -> str:
+    try:
+        data = b64decode(image.data, validate=True) if image.data else image.url.encode()
+    except ValueError:
+        data = image.data.encode("utf-8", "surrogatepass")
     size = f" {image.width}x{image.height}" if image.width else ""
-    return f"[image{size}, sha256 {sha256((image.data or image.url).encode()).hexdigest()[:12]}]"
+    return f"[image{size}, sha256 {sha256(data).hexdigest()[:12]}]"
 
 
-def _images_and_thinking(
-    marked: Sequence[Event], forms: dict[int, Event]
-) -> Iterator[tuple[int, Event, str]]:
+def _images_and_thinking(marked: Sequence[Event], forms: dict[int, Event]) -> Iterator[tuple[int, Event, str]]:
     """Images but the newest ones become placeholders; thinking of requests before the newest marked one
     leaves whole.
 
@@ -235,11 +229,7 @@ def _images_and_thinking(
     for index, event in enumerate(marked):
         if index in forms or _DONE in event.meta:
             continue
-        if (
-            index < current
-            and event.role == "assistant"
-            and any(isinstance(part, Reasoning) for part in event.parts)
-        ):
+        if index < current and event.role == "assistant" and any(isinstance(part, Reasoning) for part in event.parts):
             gone = sum(tokens.part_tokens(part) for part in event.parts if isinstance(part, Reasoning))
             words: tuple[Part, ...] = tuple(part for part in event.parts if not isinstance(part, Reasoning))
             form = _with_parts(event, words, max(0, event.tokens - gone), "thinking")
@@ -251,9 +241,7 @@ def _images_and_thinking(
 
 
 def _has_image(event: Event) -> bool:
-    return any(
-        isinstance(part, Image) or (isinstance(part, ToolResult) and part.images) for part in event.parts
-    )
+    return any(isinstance(part, Image) or (isinstance(part, ToolResult) and part.images) for part in event.parts)
 
 
 def _without_image(part: Part) -> Part:

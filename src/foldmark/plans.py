@@ -111,9 +111,7 @@ def note_todos(ledger: Ledger, reading: Reading, items: list[tuple[str, str]], *
     if items and source == "plan":
         for fact in ledger.all("todo"):
             if fact.key not in named and fact.meta.get("source") == source and fact.scope == event.key:
-                ledger.add(
-                    event.seq, "todo", fact.key, fact.value, status="gone", scope=event.key, meta=fact.meta
-                )
+                ledger.add(event.seq, "todo", fact.key, fact.value, status="gone", scope=event.key, meta=fact.meta)
 
 
 def note_answer(ledger: Ledger, reading: Reading, call: ToolCall) -> None:
@@ -143,13 +141,7 @@ def note_answer(ledger: Ledger, reading: Reading, call: ToolCall) -> None:
 
 
 def _question(values: Mapping[str, Any]) -> str:
-    found = (
-        values.get("questions")
-        or values.get("question")
-        or values.get("prompt")
-        or values.get("message")
-        or ""
-    )
+    found = values.get("questions") or values.get("question") or values.get("prompt") or values.get("message") or ""
     if isinstance(found, list):
         parts = [item.get("question", "") if isinstance(item, dict) else str(item) for item in found]
         return " / ".join(part for part in parts if part)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -231,7 +231,10 @@ _RANGES: tuple[tuple[str, str, float, float], ...] = (
 )
 
 
-def _with(value: Any, changes: Mapping[str, Any], path: str = "") -> Any:
+_Group = TypeVar("_Group", bound=msgspec.Struct)
+
+
+def _with(value: _Group, changes: Mapping[str, Any], path: str = "") -> _Group:
     known = value.__struct_fields__
     fields: dict[str, Any] = {}
     for key, new in changes.items():

@@ -82,8 +82,7 @@ BUILT_IN: tuple[Profile, ...] = (
     # Editors with a `command` argument: `view` reads, everything else changes.
     _tools("str_replace_editor str_replace_based_edit_tool text_editor* oh_editor", "writes"),
     _tools(
-        "read open goto scroll* view cat read_file read_many_files notebookread view_image fileread* "
-        "open_file",
+        "read open goto scroll* view cat read_file read_many_files notebookread view_image fileread* open_file",
         "reads",
         refetchable=True,
     ),
@@ -231,11 +230,7 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def _command(arguments: str, profile: Profile) -> str:
     values = decode(arguments)
-    return (
-        _first(values, profile.command_arguments)
-        if values
-        else ("" if arguments.startswith("{") else arguments)
-    )
+    return _first(values, profile.command_arguments) if values else ("" if arguments.startswith("{") else arguments)
 
 
 def command_of(call: ToolCall, profile: Profile) -> str:

@@ -54,6 +54,8 @@ _PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("sq0", r"sq0(?:atp|csp)-[0-9A-Za-z_-]{22,}", "square-key"),
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "age-key"),
     ("eyJ", r"eyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{10,}", "jwt"),
+    (":AA", r":AA[0-9A-Za-z_-]{33}", "telegram-token"),
+    ("sig=", r"sig=[0-9A-Za-z%+/=]{30,}", "azure-signature"),
     ("X-Amz-Signature=", r"X-Amz-Signature=[0-9a-f]{64}", "aws-signature"),
 )
 _PROVIDER_RULES: dict[str, list[tuple[re.Pattern[str], str]]] = {}
@@ -61,6 +63,7 @@ for _literal, _pattern, _kind in _PROVIDERS:
     _PROVIDER_RULES.setdefault(_literal, []).append((re.compile(_pattern), _kind))
 
 _URL = re.compile(r"://([^\s/:@'\"`<>]{0,80}):([^\s/@'\"`<>]{2,200})@")
+_CURL_USER = re.compile(r"(?:\s-u|--user)[ =]['\"]?[^\s:'\"]{1,80}:([^\s'\"]{3,200})")
 _URL_USER = re.compile(r"://((?=[^@]*\d)[0-9A-Za-z_.-]{20,200})@")
 _KEY_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?)-----")
 _KEY_REST = re.compile(r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{16,}(?:\\[nr])*)+(?:\s*[A-Za-z0-9+/=]+\s*\Z)?")
@@ -69,7 +72,7 @@ _BEARER = re.compile(r"[ \t]+([0-9A-Za-z._~+/=-]{8,})")
 _NEEDLES = ("passw", "pwd", "passphrase", "secret", "token", "credential", "key", "authorization")
 _WHOLE_WORDS = ("secret", "token", "key")
 _FOREIGN = ("密码", "密碼", "口令", "密钥", "パスワード", "contraseña", "mot de passe", "비밀번호")
-_TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：])[ \t]{0,8}")
+_TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：>])[ \t]{0,8}")
 _TO_FLAG_VALUE = re.compile(r"[\w-]{0,40}(?P<sign>[ \t])[ \t]{0,8}")
 _VALUE = re.compile(
     r"[bBrRuUfF]?(?P<open>\\{0,4}[\"'`])(?P<quoted>(?:(?!(?P=open))[^\n]){1,4096})(?P=open)"
@@ -157,6 +160,8 @@ def _find(text: str) -> list[_Found]:
     if "://" in plain and "@" in plain:
         found += [(*match.span(2), "value") for match in _URL.finditer(text) if _is_value(match[2], False)]
         found += [(*match.span(1), "value") for match in _URL_USER.finditer(text)]
+    if "curl" in plain:
+        found += [(*match.span(1), "value") for match in _CURL_USER.finditer(text) if _is_value(match[1], False)]
     labels = [(*match.span(), "") for match in LABEL.finditer(text)] if "[secret:" in plain else []
     taken = found + labels
     found += [named for named in _named(text, plain.lower()) if not _overlaps(named, taken)]
@@ -175,7 +180,7 @@ def _provider(text: str, pattern: re.Pattern[str], kind: str) -> Iterator[_Found
                 continue
             start -= 2 if text[start] == "_" else 0
         before = text[start - 1 : start]
-        if not (before.isalnum() or before == "_"):
+        if kind == "telegram-token" or not (before.isalnum() or before == "_"):
             yield start, match.end(), kind
 
 
@@ -231,6 +236,8 @@ def _assignment(text: str, start: int, end: int, needle: str) -> _Found | None:
     name = text[start : end + len(re.match(r"[\w-]*", text[end : sign.end()])[0])]  # type: ignore[index]
     if sign["sign"].isspace() and not name.startswith("--"):
         return None
+    if sign["sign"] == ">" and text[start - 1 : start] != "<":
+        return None  # a comparison, no XML element
     kind = "password" if needle in _FOREIGN else _kind_of_name(name)
     value = _VALUE.match(text, sign.end()) if kind else None
     if not value:

@@ -168,7 +168,7 @@ def rank(finding: Finding, query: str) -> list[Ranked]:
     for ranked in judged:
         where = (ranked.found.event.session, ranked.found.event.seq)
         lines = _lines(ranked.found.piece)[ranked.first : ranked.last + 1]
-        shown = " ".join(" ".join(_LINE_NUMBER.sub("", line) for line in lines).split())
+        shown = frozenset(" ".join(_LINE_NUMBER.sub("", line).split()) for line in lines)
         if ranked.score <= 0 or where in seen or shown in seen:
             continue
         seen.update((where, shown))
@@ -211,7 +211,10 @@ def _judge(found: Found, weights: dict[str, float], names: Sequence[str]) -> Ran
 
 def _hits(text: str, weights: dict[str, float]) -> dict[str, int]:
     out: dict[str, int] = {}
-    for word in words(text):
+    tokens = words(text)
+    if weights.keys().isdisjoint(tokens):  # most lines: answered without a loop
+        return out
+    for word in tokens:
         if word in weights:
             out[word] = out.get(word, 0) + 1
     return out
@@ -333,28 +336,21 @@ def read_page(
     start, stop = ref.bytes or (artifacts.span(tenant, sha256, *ref.lines) if ref.lines else (0, size))
     stop = min(stop, size)
     data = artifacts.read(tenant, sha256, start, min(stop, start + 4 * limit))
-    text, used = _decode(data, limit, more=start + len(data) < stop)
-    if start + used < stop:
-        cut = text.rfind("\n") + 1
-        if cut:
-            text = text[:cut]
-            used = len(_encode(text))
+    more = start + len(data) < stop
+    text, encoding = _decode(data, limit, more=more)
+    if more or len(text.encode(encoding, "surrogatepass")) < len(data):
+        text = text[: text.rfind("\n") + 1] or text
+    used = len(text.encode(encoding, "surrogatepass"))
     end = start + used
     rest = msgspec.structs.replace(ref, lines=None, bytes=(end, stop))
     return Loaded(ref=str(ref), text=text, next=str(rest) if used and end < stop else "")
 
 
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, int]:
-    """(text of at most `limit` characters, bytes it takes); a character cut by the end of `data` waits."""
+def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, str]:
+    """(text of at most `limit` characters, its encoding); a character cut by the end of `data` waits."""
     for short in range(4 if more else 1):
         try:
-            text = data[: len(data) - short].decode("utf-8", "surrogatepass")[:limit]
-            return text, len(_encode(text))
+            return data[: len(data) - short].decode("utf-8", "surrogatepass")[:limit], "utf-8"
         except UnicodeDecodeError:
             continue
-    text = data[:limit].decode("latin-1")  # no UTF-8 at all: one character a byte, so that nothing is lost
-    return text, len(text)
+    return data[:limit].decode("latin-1"), "latin-1"  # no UTF-8: a character a byte, so that nothing is lost

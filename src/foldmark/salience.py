@@ -7,10 +7,11 @@ and small bonuses (trouble, limits, values, decisions). `docs/measures.md` holds
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from math import log, sqrt
+from math import exp, log, log1p, sqrt
 
 import msgspec
 
@@ -24,12 +25,13 @@ BEST_PER_FURTHER = 4
 FURTHER_BYTES = 8_192
 MOST_NAMES = 20_000
 
-_MAX, _TOP, _GAMMA = True, 8, 0.5
-_SURPRISE = 1.0
-_CONTRAST = 0.5
-_AGAIN, _NAMES, _LINEAR, _FALLS, _SEEN, _AGING, _AGE = 0.3, 10.0, False, 0, 0.6, 0.75, 1.0
-_RNAMES, _PROSE, _HEAD = 1.0, 0.0, 0
-_TROUBLE, _LIMIT, _VALUE, _DECISION = 4.0, 3.0, 2.0, 5.0
+_MAX, _TOP, _GAMMA = True, 5, 0.4
+_AGAIN, _NAMES, _LINEAR, _FALLS, _SEEN, _AGING, _AGE = 0.3, 2.0, False, 0, 0.6, 0.75, 1.0
+_RNAMES, _HEAD = 0.2, 0
+_W_BASE, _W_SURPRISE, _W_CONTRAST, _W_VALUE, _W_LIMIT, _W_LIMIT_ALONE = -8.9, 0.26, 4.7, 5.9, 0.3, 2.75
+_W_TROUBLE, _W_PRICE, _W_SYMBOLS, _W_SAID, _W_SAID_MUCH, _W_SAID_ALONE, _W_ARGUMENTS, _W_DECISION = 0.2, -0.67, -10.8, 0.0, -2.3, 4.0, -5.0, 1.0
+_DIGIT = re.compile(r"\d")
+_LETTERS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 32, 9, 95])
 _FALL = 0.93  # what each further line of one event is worth of the one before
 
 _TROUBLE_WORDS = frozenset(
@@ -42,8 +44,8 @@ _LIMIT_WORDS = frozenset(
     "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid".split()
 )
 _DECISION_WORDS = frozenset(
-    "decided decide decision chose choose chosen choosing instead because therefore settled going use using keep "
-    "keeping switch switched prefer rather agreed conclude leave leaving root cause fixed turns".split()
+    "decided decide decision chose choose chosen choosing instead because therefore prefer rather agreed "
+    "conclude concluded root cause switched rejected".split()
 )
 
 
@@ -57,6 +59,8 @@ class Tally:
         self.events = 0
         self.words: Counter[str] = Counter()
         self.names: dict[str, list[int]] = {}
+        self.characters = 0
+        self.said = 0
 
     def add(self, event: Event, text: str | None = None, calls: Sequence[ToolCall] | None = None) -> None:
         """Count an event. `text` is its whole text where the event itself holds only a preview."""
@@ -66,6 +70,9 @@ class Tally:
         arguments = "\n".join(call.arguments for call in (event.calls if calls is None else calls))
         tokens = set(split_tokens(shorten(f"{whole}\n{_unescape(arguments)}" if arguments else whole)))
         self.events += 1
+        self.characters += len(whole) + len(arguments)
+        if event.role == "assistant":
+            self.said += len(whole)
         self.words.update(words_of(tokens))
         self._use(set(map(name_of, tokens)), event.seq, int(event.role == "assistant"))
 
@@ -89,22 +96,23 @@ class Tally:
 
     def copy(self) -> Tally:
         other = Tally()
-        other.events = self.events
+        other.events, other.characters, other.said = self.events, self.characters, self.said
         other.words = self.words.copy()
         other.names = {name: row.copy() for name, row in self.names.items()}
         return other
 
     def to_bytes(self) -> bytes:
         """The counts as MessagePack, first element the version of the form."""
-        return msgspec.msgpack.encode((1, self.events, dict(self.words), self.names))
+        return msgspec.msgpack.encode((1, self.events, self.characters, self.said, dict(self.words), self.names))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
         """Read `to_bytes` back. Raises `msgspec.DecodeError`; an unknown version gives empty counts."""
-        version, events, words, names = msgspec.msgpack.decode(data)
+        version, *rest = msgspec.msgpack.decode(data)
         tally = cls()
         if version == 1:
-            tally.events, tally.words, tally.names = events, Counter(words), names
+            tally.events, tally.characters, tally.said, words, tally.names = rest
+            tally.words = Counter(words)
         return tally
 
 
@@ -118,22 +126,17 @@ def words_of(tokens: Iterable[str]) -> set[str]:
     return set(" ".join(set(map(mask_of, tokens))).split())
 
 
-class _Weights(dict[str, float]):
-    """mask -> how surprising it is in this session and how rare in its own event, worked out on first use."""
+class _Surprise(dict[str, float]):
+    """mask -> how surprising its rarest subword is in this session, worked out on first use."""
 
-    def __init__(self, tally: Tally, extra: Counter[str], events: int, inside: Counter[str], units: int) -> None:
-        self.seen, self.extra, self.inside = tally.words, extra, inside
-        self.log_events, self.log_units = log(events + 2.0), log(units + 1.0)
+    def __init__(self, tally: Tally, extra: Counter[str], events: int) -> None:
+        self.seen, self.extra, self.most = tally.words, extra, log(events + 2.0)
 
     def __missing__(self, mask: str) -> float:
         seen, extra = self.seen, self.extra
-        surprise = 0.0
-        for word in mask.split():
-            here = self.log_events - log(seen[word] + extra[word] + 1.0)
-            surprise = max(surprise, here) if _MAX else surprise+here
-        contrast = self.log_units - log(self.inside[mask]) if mask else 0.0
-        weight = self[mask] = _SURPRISE * surprise + _CONTRAST * contrast
-        return weight
+        rarest = min((seen[word] + extra[word] for word in mask.split()), default=self.extra.total())
+        value = self[mask] = max(0.0, self.most - log(rarest + 1.0)) if mask else 0.0
+        return value
 
 
 def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
@@ -154,8 +157,9 @@ def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
         worth[""] = 0.0
         plus = [_RNAMES*sum(map(worth.__getitem__, row)) for row in names]
         inside = Counter(chain.from_iterable(masks))
-        weights = _Weights(tally, extra, events, inside, len(pieces))
-        out += _best(reading.event, pieces, masks, weights, plus)
+        weights = _Surprise(tally, extra, events)
+        inlog = {m: log(c) for m, c in inside.items()}
+        out += _best(reading.event, pieces, masks, weights, plus, inlog, tally)
         if len(readings) > 1:
             extra.update(set(" ".join(inside).split()))
             events += 1
@@ -190,10 +194,13 @@ def call_units(call: ToolCall) -> Iterator[str]:
 
 
 def _best(
-    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Weights, plus: list[float]
+    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Surprise, plus: list[float], inlog: dict[str,float], tally: Tally
 ) -> list[Unit]:
     weigh = weights.__getitem__
-    decides = event.role == "assistant"
+    said = event.role == "assistant"
+    share = tally.said / (tally.characters + 1)
+    prose = _W_SAID + _W_SAID_MUCH * min(1.0, max(0.0, share - 0.1) / 0.05)
+    units_log = log(len(pieces) + 1.0)
     scored: list[tuple[float, int]] = []
     size = 0
     seen: set[str] = set()
@@ -205,18 +212,28 @@ def _best(
             continue
         seen.add(key)
         mask = masks[order]
-        score = sum(sorted(map(weigh, mask), reverse=True)[:_TOP])
+        price = price_of(text)
+        value = bool(_DIGIT.search(text))
+        limits = not mask.isdisjoint(_LIMIT_WORDS)
+        z = _W_BASE + _W_SURPRISE * sum(sorted(map(weigh, mask), reverse=True)[:_TOP])
+        z += _W_CONTRAST * (units_log - sum(map(inlog.__getitem__, mask)) / max(1,len(mask))) / units_log
+        z += _W_PRICE * log(price) + _W_SYMBOLS * len(text.translate(_LETTERS)) / len(text)
+        if value:
+            z += _W_VALUE
+        elif limits:
+            z += _W_LIMIT_ALONE
+        elif said and line:
+            z += _W_SAID_ALONE
+        if limits:
+            z += _W_LIMIT
         if not mask.isdisjoint(_TROUBLE_WORDS):
-            score += _TROUBLE
-        if not mask.isdisjoint(_LIMIT_WORDS):
-            score += _LIMIT
-        if decides and line:
-            score += _PROSE
-        if decides and line and not mask.isdisjoint(_DECISION_WORDS):
-            score += _DECISION
-        if "0" in mask or "#" in mask:
-            score += _VALUE
-        scored.append(((score + plus[order]) / price_of(text) ** _GAMMA, order)); rank[order]=round(score,2)
+            z += _W_TROUBLE
+        if said:
+            z += prose if line else _W_ARGUMENTS
+            if line and not mask.isdisjoint(_DECISION_WORDS): z += _W_DECISION
+        score = log1p(exp(min(z,30.0)))
+        scored.append(((score + plus[order]) / price ** _GAMMA, order))
+        rank[order] = round(score, 3)
     most = BEST_PER_EVENT + BEST_PER_FURTHER * (size // FURTHER_BYTES)
     best = sorted(order for _, order in heapq.nlargest(most, scored))
     return [

@@ -91,9 +91,7 @@ def _goal(facts: Mapping[str, list[Fact]], longest: int) -> Candidate:
     if tasks and not active:
         last = max(tasks, key=lambda fact: int(fact.key))
         words = clip(" ".join(last.value.split()), 200)
-        lines.append(
-            Line(f"No request is open. The last one is {last.status}: {words}", (int(last.key), last.seq))
-        )
+        lines.append(Line(f"No request is open. The last one is {last.status}: {words}", (int(last.key), last.seq)))
     lines += [Line(f"Pinned: {fact.value}", (fact.seq,)) for fact in facts.get("pin", ())]
     return Candidate(title="Goal", lines=tuple(lines), must=len(lines))
 
@@ -177,15 +175,20 @@ def _errors(facts: Mapping[str, list[Fact]], root: str) -> Candidate:
     for fact in found:
         fix = f", after a change of {short(fact.meta['fix'], root)}" if fact.meta.get("fix") else ""
         how = f" -> fixed{fix}" if fact.status == "fixed" and fix else ""
-        lines.append(
-            Line(f"[{fact.status}] {clip(_bare(fact.value, root), 260)}{how}", (fact.seq, *fact.refs[:3]))
-        )
+        lines.append(Line(f"[{fact.status}] {clip(_bare(fact.value, root), 260)}{how}", (fact.seq, *fact.refs[:3])))
     return Candidate(title="Errors and what fixed them", lines=tuple(lines), quota=3, noun="errors")
 
 
 def _commands(facts: Mapping[str, list[Fact]], root: str) -> Candidate:
+    """Runs and calls that no other section tells: no looks, test runs, changes of files or failed edits."""
     tested = {fact.key for fact in facts.get("verification", ())}
-    ran = [fact for fact in facts.get("command", ()) if not fact.meta.get("looks") and fact.key not in tested]
+    changes = {_changed_at(fact) for fact in facts.get("file", ()) if fact.status != "read"}
+    ran = [
+        fact
+        for fact in facts.get("command", ())
+        if not (fact.meta.get("looks") or fact.key in tested or fact.seq in changes)
+        and not (fact.status == "failed" and "tool" in fact.meta)
+    ]
     lines = tuple(Line(_bare(_command(fact), root), (fact.seq,)) for fact in ran)
     return Candidate(title="Commands and calls", lines=lines, quota=3, noun="commands")
 
@@ -205,9 +208,7 @@ def _plain(
         denied = [fact for fact in facts.get("approval", ()) if fact.status == "denied"]
         found = sorted(found + denied, key=lambda fact: -fact.seq)
     lines = tuple(Line(clip(fact.value, 400), (fact.seq, *fact.refs[:2])) for fact in found)
-    return Candidate(
-        title=title, lines=lines, quota=quota, noun=title.partition(" (")[0].lower(), in_order=True
-    )
+    return Candidate(title=title, lines=lines, quota=quota, noun=title.partition(" (")[0].lower(), in_order=True)
 
 
 def _identifiers(facts: Mapping[str, list[Fact]]) -> Candidate:
@@ -239,23 +240,31 @@ def is_constraint(state: State, text: str) -> bool:
 
 
 def heads(facts: Sequence[Fact], seqs: set[int], root: str = "") -> dict[int, str]:
-    """A few words per event: what was called and how it ended, or who spoke."""
+    """A few words per event: what was called and how it ended, or who spoke. A call takes its words from what
+    its result did."""
     found: dict[int, str] = {}
+    calls: dict[int, str] = {}
     for fact in facts:
-        if fact.seq not in seqs:
-            continue
-        if fact.kind == "command":
-            tests = f" ({fact.meta['tests']})" if fact.meta.get("tests") else ""
-            failed = f" -> failed{', exit ' + fact.meta['exit'] if fact.meta.get('exit') else ''}"
-            found[fact.seq] = f"{clip(fact.value, 60)}{failed if fact.status == 'failed' else ''}{tests}"
-        elif fact.kind == "file":
-            action = fact.meta.get("last") or fact.status
-            found.setdefault(fact.seq, f"{action} {short(fact.key, root)}")
-        elif fact.kind in ("user", "statement"):
-            found[fact.seq] = "user" if fact.kind == "user" else "agent"
-        elif fact.kind == "question":
-            found[fact.seq] = "the user's answer"
-    return found
+        if fact.seq in seqs and (words := _head(fact, root)):
+            found.setdefault(fact.seq, words)
+        if fact.kind in ("file", "command") and fact.refs and fact.refs[0] in seqs and "last" not in fact.meta:
+            words = clip(fact.value, 60) if fact.kind == "command" else f"{_made(fact)} {short(fact.key, root)}"
+            calls.setdefault(fact.refs[0], f"agent: {words}")
+    return {**calls, **found}
+
+
+def _head(fact: Fact, root: str) -> str:
+    if fact.kind == "command":
+        tests = f" ({fact.meta['tests']})" if fact.meta.get("tests") else ""
+        failed = f" -> failed{', exit ' + fact.meta['exit'] if fact.meta.get('exit') else ''}"
+        return f"{_bare(clip(fact.value, 60), root)}{failed if fact.status == 'failed' else ''}{tests}"
+    if fact.kind == "file":
+        return f"{fact.meta.get('last') or fact.status} {short(fact.key, root)}"
+    return {"user": "user", "statement": "agent", "question": "the user's answer"}.get(fact.kind, "")
+
+
+def _made(fact: Fact) -> str:
+    return {"read": "reads", "changed": "changes", "created": "writes", "deleted": "deletes"}.get(fact.status, "uses")
 
 
 def common_root(paths: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ from foldmark.profiles import profile_of
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Report
 from foldmark.retrieval import Hit, Loaded
-from foldmark.store import Frame, Key, Sees, SessionInfo, Store
+from foldmark.store import Frame, Key, Sees, SessionInfo, Store, Where
 from foldmark.triggers import expected_next, sizes
 from foldmark.wire import by_name, openai_chat
 
@@ -75,7 +75,8 @@ class Session:
         self._policy, self._clock, self._new_id = policy, clock, new_id
         self._lock = threading.RLock()
         self._root = session
-        self._system, self._tools = "", ()
+        self._system = ""
+        self._tools: tuple[Mapping[str, Any], ...] = ()
         self._frame: Frame | None = None
         self.info = self.store.open(self.key)
         self._restore()
@@ -83,7 +84,7 @@ class Session:
     def _restore(self) -> None:
         """System text and tools of the last import or request, so that a reopened session can explain itself."""
         self._system = self.info.meta.get("system", "")
-        self._tools: tuple[Mapping[str, Any], ...] = tuple(json.loads(self.info.meta.get("tools", "[]")))
+        self._tools = tuple(json.loads(self.info.meta.get("tools", "[]")))
 
     @property
     def name(self) -> str:
@@ -277,7 +278,7 @@ class Session:
 
     # -- a fact is recovered
 
-    def search(self, query: str, *, limit: int = 10, where: str = "session") -> list[Hit]:
+    def search(self, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
         """Events and artifacts that match, best first. `where`: session (its lineage), children, or user."""
         return flows.search(self.store, self.key, query, limit=limit, where=where)
 

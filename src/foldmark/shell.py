@@ -38,15 +38,11 @@ _READS = _programs(
 _SEARCHES = _programs(
     "grep rg ag ack find fd ls tree which whereis type pwd du df env printenv whoami date ps uname id"
 )
-_WRITES = _programs(
-    "rm mv cp mkdir touch chmod chown ln tee patch rmdir unlink truncate dd install unzip tar"
-)
+_WRITES = _programs("rm mv cp mkdir touch chmod chown ln tee patch rmdir unlink truncate dd install unzip tar")
 _FILTERS = _programs("sort uniq head tail wc cut tr grep awk sed cat less column xargs jq nl")
 _QUIET = _programs("cd echo printf true export set source . sleep : clear pushd popd")
 _PREFIXES = _programs("sudo time nohup env command exec nice npx uv poetry pipx bunx run")
-_GIT_READS = _programs(
-    "status log diff show branch blame ls-files grep rev-parse remote describe shortlog reflog"
-)
+_GIT_READS = _programs("status log diff show branch blame ls-files grep rev-parse remote describe shortlog reflog")
 _ONCE = re.compile(
     r"\bgit\s+push\b|\b(?:npm|yarn|pnpm|cargo|twine|poetry|uv)\s+(?:publish|upload)\b|\bdocker\s+push\b"
     r"|\bcurl\b.*?(?:\s-X\s*(?:POST|PUT|DELETE|PATCH)|\s--request\s+(?:POST|PUT|DELETE|PATCH)|\s(?:-d|--data\S*|-F|--form)\s)"
@@ -124,11 +120,7 @@ def _effect(words: list[str], *, is_first: bool) -> tuple[str, list[str], str]:
     if program in _WRITES:
         return "writes", named, ""
     if program in _READS:
-        part = (
-            " ".join(words)
-            if program not in ("cat", "less", "more", "bat", "open", "nl") or len(named) > 1
-            else ""
-        )
+        part = " ".join(words) if program not in ("cat", "less", "more", "bat", "open", "nl") or len(named) > 1 else ""
         return "reads", [name for name in named if not name.isdigit()], part
     if program in _SEARCHES:
         return "searches", [], ""

@@ -257,7 +257,7 @@ class Store(Protocol):
         token: int | None = None,
     ) -> None:
         """Write checkpoint, boundary and mark together. `expected` is the newest version seen (0 for none).
-        Raises StaleBoundary."""
+        Raises StaleBoundary; NotFound for a boundary behind the end of the log."""
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
         """All versions of the scope, oldest first, inherited ones included."""

@@ -16,9 +16,7 @@ _LANDS = 1.02
 """A text may pass its room by this much before it needs a warning that says why."""
 
 
-def validate(
-    checkpoint: Checkpoint, material: tuple[State, Sequence[Fact], Sequence[Unit]], view: View
-) -> Checkpoint:
+def validate(checkpoint: Checkpoint, material: tuple[State, Sequence[Fact], Sequence[Unit]], view: View) -> Checkpoint:
     """The checkpoint itself, when everything holds. Raises SummaryRejected with every reason against it."""
     reasons = reasons_against(checkpoint, material[0], view.checkpoint)
     if reasons:
@@ -58,16 +56,10 @@ def _content_reasons(checkpoint: Checkpoint, state: State) -> list[str]:
     if not (text.startswith(f"<{TAG} ") and text.count(f"</{TAG}>") == 1):
         found.append("its head or foot is missing or doubled")
     for (kind, _), fact in state.items():
-        if (
-            kind not in ("constraint", "correction")
-            or fact.status == "gone"
-            or fact.seq > checkpoint.boundary
-        ):
+        if kind not in ("constraint", "correction") or fact.status == "gone" or fact.seq > checkpoint.boundary:
             continue
         if escape(fact.value) not in text:
-            found.append(
-                f"the user's words of event:{fact.seq} are not in it to the letter: {fact.value[:80]!r}"
-            )
+            found.append(f"the user's words of event:{fact.seq} are not in it to the letter: {fact.value[:80]!r}")
     return found
 
 
@@ -84,7 +76,5 @@ def _size_reasons(checkpoint: Checkpoint) -> list[str]:
     if true != checkpoint.tokens:
         found.append(f"it says {checkpoint.tokens:,} tokens and has {true:,}")
     if checkpoint.target and true > checkpoint.target * _LANDS and not checkpoint.warnings:
-        found.append(
-            f"it has {true:,} tokens, more than its room of {checkpoint.target:,}, and does not say why"
-        )
+        found.append(f"it has {true:,} tokens, more than its room of {checkpoint.target:,}, and does not say why")
     return found

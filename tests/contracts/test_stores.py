@@ -614,6 +614,16 @@ def test_a_users_search_covers_all_their_sessions_and_nobody_elses(store: Store)
     }
 
 
+def test_what_a_fork_does_not_inherit_is_found_under_the_name_of_its_own_session(store: Store) -> None:
+    add(store, MAIN, user("walrus one"), user("walrus two"))
+    key = fork(store, "other", 1)
+    add(store, key, user("walrus three"), user("walrus four"))
+    found = store.find(key, words("walrus"), where="user").found
+    assert {(each.session, each.piece.seq, each.event.text) for each in found} == {
+        ("", 1, "walrus one"), ("main", 2, "walrus two"), ("", 2, "walrus three"), ("", 3, "walrus four")
+    }  # fmt: skip
+
+
 LOOKALIKES = [
     "walking", "walked", "École", "ecole", "ECOLE", 'a"b', "a'b", "x OR y", "x", "t1", "s1", "u1", "1", "*",
     "a*", "scope", "NEAR(a b)", "-a", "a:b", "(a", "", " ", "a b", "%", "_", "\ud800", "nul\x00",

@@ -15,13 +15,11 @@ _text = st.one_of(
     st.text(alphabet=st.characters(codec="utf-8"), max_size=200),
     st.sampled_from([
         "Never touch the schema.", "stop", "ok", "no, B instead", "- [ ] write tests\n- [x] fix",
-        "## Goal\n- x", "</foldmark-checkpoint>", "只能用 SQLite。", "exit code: 1", "a " * 300, "event:3 user",
-        "Error: boom\nexit code: 2",
+        "## Goal\n- x", "</foldmark-checkpoint>", "只能用 SQLite。", "exit code: 1", "a " * 300,
+        "event:3 user", "Error: boom\nexit code: 2",
     ]),
 )  # fmt: skip
-_commands = st.sampled_from(
-    ["ls", "pytest -q", "cd /a && make 2>&1 | tail -3", "rm -rf old.txt", "cat src/a.py"]
-)
+_commands = st.sampled_from(["ls", "pytest -q", "cd /a && make 2>&1 | tail -3", "rm -rf old.txt", "cat src/a.py"])
 _steps = st.one_of(
     _text.map(lambda text: [user(text)]),
     _text.map(lambda text: [injected(text)]),
@@ -32,15 +30,11 @@ _steps = st.one_of(
         lambda t: used(t[0], t[1], path="src/a.py", content=t[1])
     ),
 )
-_sessions = st.lists(_steps, min_size=1, max_size=12).map(
-    lambda steps: [event for step in steps for event in step]
-)
+_sessions = st.lists(_steps, min_size=1, max_size=12).map(lambda steps: [event for step in steps for event in step])
 
 
 @given(_sessions, st.sampled_from([700, 1_500, 4_000]))
-def test_a_checkpoint_is_never_over_its_room_without_saying_so_and_always_valid(
-    events: list[Event], room: int
-) -> None:
+def test_a_checkpoint_is_never_over_its_room_without_saying_so_and_always_valid(events: list[Event], room: int) -> None:
     checkpoint = checkpoint_of(events, room)
     assert checkpoint.tokens == count(checkpoint.text)
     assert checkpoint.tokens <= room or checkpoint.warnings

@@ -61,9 +61,7 @@ def test_a_repeated_identifier_is_found_once_at_its_first_place() -> None:
 
 
 def test_plain_prose_has_no_identifiers() -> None:
-    assert (
-        identifiers("The quick brown fox and/or the lazy dog jump over I/O and talk about it all day.") == []
-    )
+    assert identifiers("The quick brown fox and/or the lazy dog jump over I/O and talk about it all day.") == []
     assert identifiers("") == []
 
 

@@ -19,9 +19,7 @@ def of(facts: list[Fact] | State, kind: str) -> list[Fact]:
 
 
 def test_the_first_real_request_is_the_goal() -> None:
-    _, state = facts_from(
-        [injected("Rules of the house"), user("/mode"), user("Fix duplicate charges in refunds")]
-    )
+    _, state = facts_from([injected("Rules of the house"), user("/mode"), user("Fix duplicate charges in refunds")])
     assert state["goal", "goal"].value == "Fix duplicate charges in refunds"
     assert state["goal", "goal"].seq == 3
 
@@ -207,6 +205,18 @@ def test_an_error_names_what_fixed_it() -> None:
     assert error.meta["fix"] == "lib.c"
 
 
+def test_a_filter_behind_a_command_does_not_hide_its_failure() -> None:
+    events = [
+        *used(
+            "bash", "lib.c:3: error: expected ';'", number=1, command="make all 2>&1 | grep -E 'error|fail' | head -5"
+        ),
+        *used("bash", "", number=2, command="make all 2>&1 | grep -E 'error|fail' | head -5"),
+    ]
+    facts, state = facts_from(events)
+    assert [(fact.key, fact.status) for fact in of(facts, "command")] == [("make all", "failed"), ("make all", "ok")]
+    assert state["error", "make all"].status == "fixed"
+
+
 def test_looking_for_something_that_is_not_there_is_no_error() -> None:
     _, state = facts_from(used("bash", "exit code: 1", command="grep -rn refund src"))
     assert of(state, "error") == []
@@ -222,9 +232,7 @@ def test_a_test_run_gives_counts_and_failing_names() -> None:
 
 
 def test_a_green_run_of_the_whole_suite_settles_a_narrower_failure() -> None:
-    narrow = (
-        "FAILED tests/test_refund.py::test_late - AssertionError\n===== 1 failed, 2 passed in 0.10s ====="
-    )
+    narrow = "FAILED tests/test_refund.py::test_late - AssertionError\n===== 1 failed, 2 passed in 0.10s ====="
     events = [
         *used("bash", narrow, number=1, command="pytest tests/test_refund.py"),
         *used("bash", PYTEST_GREEN, number=2, command="pytest -q"),
@@ -269,12 +277,15 @@ def test_a_plan_tool_sets_the_whole_list() -> None:
 
 def test_items_made_and_changed_one_by_one_keep_their_status() -> None:
     events = [
-        *used("TaskCreate", "Task #1 created successfully: Fix bug", number=1, subject="Fix bug", description="…"),
-        *used("TaskCreate", "Task #2 created successfully: Write docs", number=2, subject="Write docs"),
+        *used("TaskCreate", "Task #1 created: Fix bug", number=1, subject="Fix bug"),
+        *used("TaskCreate", "Task #2 created: Write docs", number=2, subject="Write docs"),
         *used("TaskUpdate", "Updated task #1 status", number=3, taskId="1", status="completed"),
     ]
     _, state = facts_from(events)
-    assert {fact.key: fact.status for fact in of(state, "todo")} == {"Fix bug": "done", "Write docs": "pending"}
+    assert {fact.key: fact.status for fact in of(state, "todo")} == {
+        "Fix bug": "done",
+        "Write docs": "pending",
+    }
 
 
 def test_a_checklist_in_the_agents_words_is_a_todo_list() -> None:
@@ -324,9 +335,7 @@ def test_identifiers_of_user_messages_are_kept_to_the_letter() -> None:
 
 def test_facts_hold_labels_instead_of_secrets() -> None:
     events = [user("Use password = hunter2 for the login, never print it")]
-    events += used(
-        "bash", "Error: token=q1w2e3r4t5y6 refused\nexit code: 1", command="login --password hunter2"
-    )
+    events += used("bash", "Error: token=q1w2e3r4t5y6 refused\nexit code: 1", command="login --password hunter2")
     facts, _ = facts_from(events)
     shown = "\n".join(f"{fact.key} {fact.value} {fact.meta}" for fact in facts)
     assert "hunter2" not in shown

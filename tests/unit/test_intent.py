@@ -43,23 +43,17 @@ def test_words_that_end_work(text: str) -> None:
     assert intent.is_stop(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["the bus stop is closed", "how do I cancel a subscription?", "non-stop flights only"]
-)
+@pytest.mark.parametrize("text", ["the bus stop is closed", "how do I cancel a subscription?", "non-stop flights only"])
 def test_words_that_only_mention_an_end(text: str) -> None:
     assert not intent.is_stop(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["ok", "yes, please!", "great, thanks", "go ahead", "LGTM", "weiter", "好的", "はい"]
-)
+@pytest.mark.parametrize("text", ["ok", "yes, please!", "great, thanks", "go ahead", "LGTM", "weiter", "好的", "はい"])
 def test_plain_agreement(text: str) -> None:
     assert intent.is_agreement(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["yes, but keep the old name", "ok now fix the tests", "no", "great, next: docs"]
-)
+@pytest.mark.parametrize("text", ["yes, but keep the old name", "ok now fix the tests", "no", "great, next: docs"])
 def test_agreement_with_a_wish_is_more_than_agreement(text: str) -> None:
     assert not intent.is_agreement(text)
 

@@ -312,13 +312,13 @@ def test_a_run_without_spaces_is_not_cut_at_all() -> None:
 @pytest.mark.parametrize("tail", ["\u0301", "\u200d👩", "\ufe0f"])
 def test_graphemes_are_never_cut(tail: str) -> None:
     text = "e" + tail
-    assert word_border(f"word {text * 200}", 100) == 0
+    assert word_border(f"word {text * 200}", 100) == len("word ")
     assert word_border("漢字仮名交文" * 50, 100) == 100
 
 
 def test_paths_urls_and_numbers_are_never_cut() -> None:
     line = "see " + "https://example.com/" + "a" * 700
-    assert shorten(line).startswith("see … ")
+    assert shorten(line) == "see … 720 more characters of this line not shown …"
     assert shorten("x " * 299 + "1,234,567.89 end and more").rstrip(" …").find("1,23") == -1
 
 

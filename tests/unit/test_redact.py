@@ -50,6 +50,11 @@ def test_a_providers_key_is_replaced_by_a_label_of_its_kind(kind: str, key: str)
         "connect(password=hunter2)",
         "passwd = 'hunter2'",
         "密码：hunter2",
+        "<password>hunter2</password>",
+        "curl -u app:hunter2 https://ex.com",
+        "POSTGRES_PASSWORD: hunter2",
+        "MYSQL_PWD=hunter2 mysqldump",
+        "  password: hunter2  # local only",
     ],
 )
 def test_a_value_behind_a_secrets_name_goes_and_everything_else_stays(text: str) -> None:
@@ -70,6 +75,11 @@ def test_a_value_behind_a_secrets_name_goes_and_everything_else_stays(text: str)
         'const apiToken = "q1w2e3r4t5y6u7i8";',
         "https://ex.com/cb?access_token=q1w2e3r4t5y6u7i8&page=2",
         "signing-key = q1w2e3r4t5y6u7i8",
+        "//registry.npmjs.org/:_authToken=q1w2e3r4t5y6u7i8",
+        "DefaultEndpointsProtocol=https;AccountKey=q1w2e3r4t5y6u7i8==;",
+        "JWT_SECRET=q1w2e3r4t5y6u7i8",
+        'headers["Authorization"] = "Bearer q1w2e3r4t5y6u7i8"',
+        'PRIVATE_KEY="q1w2e3r4t5y6u7i8"',
     ],
 )
 def test_tokens_and_keys_behind_their_names_go(text: str) -> None:
@@ -106,6 +116,11 @@ def test_tokens_and_keys_behind_their_names_go(text: str) -> None:
         "http://localhost:8080/?code=404&key=region",
         "the password is wrong: try again",
         "primary_key = True",
+        "if token > limit2: raise",
+        "passwordHash: sha256$9f2c41aa",
+        "the secret: never give up 100%",
+        "const keyboardLayout = 'qwerty123'",
+        "tokens=[1, 2, 3]; token_ids: abc12345",
         "git@github.com:acme/shop.git",
         "risk-based task-oriented disk-backed",
         "",
@@ -129,9 +144,7 @@ def test_a_named_secret_that_is_printed_again_without_its_name_goes_too() -> Non
 
 def test_a_key_block_becomes_one_label_and_keeps_its_lines() -> None:
     body = "MIIEowIBAAKCAQEA7x" * 3
-    text = (
-        f"a\n-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n{body}\n-----END OPENSSH PRIVATE KEY-----\nline six"
-    )
+    text = f"a\n-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n{body}\n-----END OPENSSH PRIVATE KEY-----\nline six"
     shown = redact(text)
     assert "MIIEow" not in shown
     assert shown.split("\n")[5] == "line six"

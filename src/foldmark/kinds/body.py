@@ -139,13 +139,11 @@ _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
 def word_border(text: str, limit: int) -> int:
-    """The last place at or before `limit` where text may be cut: beside a space, or between two CJK
-    characters.
+    """The last place at or before `limit` where text may be cut: beside a space, or between two CJK characters.
 
-    Never inside a grapheme, number, path, URL or key. 0 when there is none in the last 200 characters
-    before `limit`.
+    Never inside a grapheme, number, path, URL or key; 0 when there is no such place.
     """
-    for at in range(min(limit, len(text) - 1), max(0, limit - 200), -1):
+    for at in range(min(limit, len(text) - 1), 0, -1):
         before, after = text[at - 1], text[at]
         if unicodedata.combining(after) or after in "\u200d\ufe0f\ufe0e":
             continue
@@ -161,9 +159,7 @@ def hidden(first: int, last: int, total: int) -> str:
     return f"… lines {first:,}-{last:,} of {total:,} not shown …"
 
 
-def compose(
-    body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, count: Count, top: str = ""
-) -> str:
+def compose(body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, count: Count, top: str = "") -> str:
     """A preview of chosen lines. `order` gives (number, line), most wanted first; `top` is a first line of
     ours.
 

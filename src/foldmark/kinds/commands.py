@@ -21,7 +21,8 @@ _DENIED = re.compile(
     r"user (?:doesn't|does not|did not|didn't) want"
     r"|user (?:has )?(?:rejected|denied|declined|refused|cancelled|interrupted)"
     r"|(?:rejected|denied|declined|interrupted) by (?:the )?user"
-    r"|(?:tool use|request|action|permission|approval) (?:was |has been )?(?:rejected|denied|declined)"
+    r"|(?:tool use|request|action|approval) (?:was |has been )?(?:rejected|denied|declined)"
+    r"|permission (?:was|has been) (?:denied|refused)|permission to use .{1,80} (?:denied|rejected)"
     r"|not approved|requires approval",
     re.IGNORECASE,
 )

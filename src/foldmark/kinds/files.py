@@ -36,9 +36,7 @@ def _recognise(text: str, call: ToolCall | None) -> float:
     numbers = [int(match[1]) for line in lines if (match := _NUMBERED.match(line))]
     if share >= 0.6 and len(numbers) > 2 and numbers == sorted(numbers):
         return 0.8
-    reads = (
-        call is not None and profile(call).role == "reads" and (not profile(call).is_shell or len(lines) > 3)
-    )
+    reads = call is not None and profile(call).role == "reads" and (not profile(call).is_shell or len(lines) > 3)
     return 0.6 if reads else 0.0
 
 
@@ -48,11 +46,7 @@ def outcome(text: str, call: ToolCall | None) -> str:
         return clip(clean_text(text)) or "empty"
     if window := _WINDOW.search(text[:400]):
         span = numbered_range(text)
-        return (
-            f"lines {span[0]:,}-{span[1]:,} of {int(window[2]):,}"
-            if span
-            else f"window on {int(window[2]):,} lines"
-        )
+        return f"lines {span[0]:,}-{span[1]:,} of {int(window[2]):,}" if span else f"window on {int(window[2]):,} lines"
     if span := numbered_range(text):
         return plural(span[1], "line") if span[0] == 1 else f"lines {span[0]:,}-{span[1]:,}"
     return plural(lines, "line")

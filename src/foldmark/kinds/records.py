@@ -191,9 +191,7 @@ def preview(text: str, budget_tokens: int, count: Count) -> str:
             if value is not None
             else "JSON"
         )
-        return compose(
-            body, edges(body, 400, 100), budget_tokens, count, f"{lines}, {plural(body.total, 'line')}"
-        )
+        return compose(body, edges(body, 400, 100), budget_tokens, count, f"{lines}, {plural(body.total, 'line')}")
     shown = _items(text, budget_tokens, count, f"JSON {describe(value)}, {len(text):,} characters:")
     if count(shown) <= budget_tokens and len(shown) < len(text):
         return shown

@@ -63,11 +63,7 @@ def outcome_hits(text: str, call: ToolCall | None) -> str:
     said = f"{plural(count_lines(text), 'line')} of hits"
     lines = [line for line in text.split("\n") if line] if len(text) < 100_000 else []
     if lines and all(_NUMBER.match(line) for line in (lines[0], lines[-1])):
-        return (
-            f"{said} ({clip(clean_text(lines[0].strip()), 100)} …)"
-            if len(lines) > 1
-            else clip(clean_text(lines[0]))
-        )
+        return f"{said} ({clip(clean_text(lines[0].strip()), 100)} …)" if len(lines) > 1 else clip(clean_text(lines[0]))
     return f"{said} in {plural(len(files), 'file')}: {listed(names, 8)}{_more(files, 8)}" if files else said
 
 
@@ -105,9 +101,7 @@ def _recognise_listing(text: str, call: ToolCall | None) -> float:
     if _share(lines, _LONG_LISTING.match) >= 0.6:
         return 0.8
     searches = call is not None and profile(call).role == "searches"
-    paths = _share(
-        lines, lambda line: ("/" in line or "\\" in line or searches) and _PATH.match(line.strip())
-    )
+    paths = _share(lines, lambda line: ("/" in line or "\\" in line or searches) and _PATH.match(line.strip()))
     if paths >= 0.8 and (searches or len(lines) > 3):
         return 0.65
     return 0.5 if call is not None and call.name.lower() in ("ls", "tree", "glob") else 0.0

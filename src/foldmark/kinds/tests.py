@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, listed
+from foldmark.kinds.base import Kind, clip, listed, profile
 from foldmark.kinds.body import Body, Count, clean_text, compose, edges
 
 _BOUND = 1_000_000  # characters looked at from either end of a giant run
@@ -97,13 +97,10 @@ def _unittest(text: str) -> TestRun | None:
     counts = {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", summary[3])}
     failed, errors, skipped = counts.get("failures", 0), counts.get("errors", 0), counts.get("skipped", 0)
     failing = tuple(
-        Failure(name, clip(trace.rstrip().rpartition("\n")[2], 200))
-        for name, trace in _UNITTEST_NAME.findall(text)
+        Failure(name, clip(trace.rstrip().rpartition("\n")[2], 200)) for name, trace in _UNITTEST_NAME.findall(text)
     )
     passed = max(0, int(summary[1]) - failed - errors - skipped)
-    return TestRun(
-        framework="unittest", passed=passed, failed=failed, errors=errors, skipped=skipped, failing=failing
-    )
+    return TestRun(framework="unittest", passed=passed, failed=failed, errors=errors, skipped=skipped, failing=failing)
 
 
 _JEST = re.compile(r"^[ \t]*Tests:?\s+((?:\d+ \w+[,| ]*)+)(?:total|\(\d+\))?.*$", re.MULTILINE)
@@ -139,8 +136,7 @@ _GO = re.compile(r"^(?:ok  \t|FAIL\t|FAIL$|PASS$|--- (?:PASS|FAIL))", re.MULTILI
 
 def _go(text: str) -> TestRun | None:
     if not (
-        _GO.search(text[:_BOUND])
-        and re.search(r"^(?:ok  \t\S+|FAIL\t\S+|--- (?:PASS|FAIL): )", text, re.MULTILINE)
+        _GO.search(text[:_BOUND]) and re.search(r"^(?:ok  \t\S+|FAIL\t\S+|--- (?:PASS|FAIL): )", text, re.MULTILINE)
     ):
         return None
     failing = {match[1]: Failure(match[1], clip(match[2] or "", 200)) for match in _GO_NAME.finditer(text)}
@@ -159,28 +155,21 @@ def _cargo(text: str) -> TestRun | None:
     results = _CARGO.findall(text)
     if not results:
         return None
-    errors = {
-        name: (after if where.endswith(":") else where) for name, where, after in _CARGO_ERROR.findall(text)
-    }
+    errors = {name: (after if where.endswith(":") else where) for name, where, after in _CARGO_ERROR.findall(text)}
     passed, failed, skipped = (sum(int(row[at]) for row in results) for at in range(3))
-    failing = tuple(
-        Failure(name, clip(errors.get(name, ""), 200)) for name in dict.fromkeys(_CARGO_NAME.findall(text))
-    )
+    failing = tuple(Failure(name, clip(errors.get(name, ""), 200)) for name in dict.fromkeys(_CARGO_NAME.findall(text)))
     return TestRun(framework="cargo test", passed=passed, failed=failed, skipped=skipped, failing=failing)
 
 
 _TAP_NAME = re.compile(r"^[ \t]*not ok (?:\d+ )?(?:- )?(?!.*# (?:TODO|SKIP))(.+)$", re.MULTILINE)
-_MOCHA = re.compile(
-    r"^[ \t]+(\d+) passing\b.*$(?:\n[ \t]+(\d+) pending)?(?:\n[ \t]+(\d+) failing)?", re.MULTILINE
-)
+_MOCHA = re.compile(r"^[ \t]+(\d+) passing\b.*$(?:\n[ \t]+(\d+) pending)?(?:\n[ \t]+(\d+) failing)?", re.MULTILINE)
 _MOCHA_NAME = re.compile(r"^[ \t]+\d+\) (.+(?:\n[ \t]{6,}\S.*){0,6}?):\n+[ \t]+(\S.*)$", re.MULTILINE)
 
 
 def _tap(text: str) -> TestRun | None:
     if summary := _last(_MOCHA, text):
         failing = tuple(
-            Failure(clip(name, 200), clip(error, 200))
-            for name, error in _MOCHA_NAME.findall(text[summary.end() :])
+            Failure(clip(name, 200), clip(error, 200)) for name, error in _MOCHA_NAME.findall(text[summary.end() :])
         )
         return TestRun(
             framework="mocha",
@@ -285,9 +274,7 @@ def _place(text: str, name: str) -> int:
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     body, run = Body(text), parse_tests(text)
     wanted: Iterable[tuple[int, str]] = _wanted(body, run) if run else edges(body)
-    return compose(
-        body, wanted, budget_tokens, count, f"{run.framework}: {say(run, 0).split(';')[0]}" if run else ""
-    )
+    return compose(body, wanted, budget_tokens, count, f"{run.framework}: {say(run, 0).split(';')[0]}" if run else "")
 
 
 def outcome(text: str, call: ToolCall | None) -> str:
@@ -307,7 +294,10 @@ _WORDS = tuple(word for _, words in _READERS for word in words)
 
 
 def _recognise(text: str, call: ToolCall | None) -> float:
-    ends = text if len(text) <= 5_000 else f"{text[:2_000]}\n{text[-3_000:]}"
+    if call is not None and profile(call).role not in ("runs", "other", "writes"):
+        ends = text[-400:]  # a file or a hit list that speaks of tests is no run; a saved log may be one
+    else:
+        ends = text if len(text) <= 5_000 else f"{text[:2_000]}\n{text[-3_000:]}"
     if not any(word in ends for word in _WORDS):
         return 0.0
     return 0.95 if _HINT.search(ends) and parse_tests(text) else 0.0

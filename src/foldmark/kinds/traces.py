@@ -36,20 +36,16 @@ _SCRIPT = re.compile(
     r"^(?P<error>(?:Uncaught )?[\w$.]*(?:Error|Exception)\b.*)$\n(?P<frames>(?:\s+at .*(?:\n|$))+)",
     re.MULTILINE,
 )
-_SCRIPT_FRAME = re.compile(r"\(?((?:file://)?[^\s()]+):(\d+)(?::\d+)?\)?$", re.MULTILINE)
+_SCRIPT_FRAME = re.compile(r"\(?((?:file://)?[^\s()]+?):(\d+)(?::\d+)?\)?$", re.MULTILINE)
 _JAVA = re.compile(
     r"^(?:Exception in thread \"[^\"]*\" )?(?P<error>[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b.*)$\n"
     r"(?P<frames>(?:\s+at .*(?:\n|$))+)",
     re.MULTILINE,
 )
 _JAVA_FRAME = re.compile(r"\(([\w$]+\.(?:java|kt|scala)):(\d+)\)")
-_GO = re.compile(
-    r"^(?P<error>panic: .*)$\n(?:.*\n){0,4}?goroutine \d+ .*:\n(?P<frames>(?:.+(?:\n|$))*)", re.MULTILINE
-)
+_GO = re.compile(r"^(?P<error>panic: .*)$\n(?:.*\n){0,4}?goroutine \d+ .*:\n(?P<frames>(?:.+(?:\n|$))*)", re.MULTILINE)
 _GO_FRAME = re.compile(r"^\s+(\S+\.go):(\d+)", re.MULTILINE)
-_RUST = re.compile(
-    r"^thread '.*' (?:\(\d+\) )?panicked at (?P<frames>\S+:\d+:\d+):?\n(?P<error>.*)$", re.MULTILINE
-)
+_RUST = re.compile(r"^thread '.*' (?:\(\d+\) )?panicked at (?P<frames>\S+:\d+:\d+):?\n(?P<error>.*)$", re.MULTILINE)
 _RUST_FRAME = re.compile(r"(\S+?):(\d+):\d+")
 
 _FORMS = (
@@ -73,9 +69,7 @@ def traces(text: str, limit: int = 3) -> list[Trace]:
         for match in form.finditer(text, start, min(len(text), at + 200_000)):
             frames = frame.findall(match["frames"])
             where = ":".join(frames[innermost]) if frames else ""
-            found.append(
-                Trace(language, clip(clean_text(match["error"]), 240), where, match.start(), match.end())
-            )
+            found.append(Trace(language, clip(clean_text(match["error"]), 240), where, match.start(), match.end()))
             if len(found) >= limit * 2:
                 break
     return sorted(found, key=lambda trace: trace.start)[:limit]

@@ -14,6 +14,7 @@ from foldmark.salience import Tally
 from foldmark.store import Key, Piece, ScopeState, SessionInfo
 from foldmark.words import distinct
 
+WHOLE = 2**62  # a seq behind the end of every log
 Name = tuple[str, str, str]  # tenant, user, session
 
 
@@ -41,14 +42,13 @@ class Row:
         if parent and inherits:
             self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
             self.states = {
-                at: inherit(state, parent.checkpoints.get(at, ()), self.limit)
-                for at, state in parent.states.items()
+                at: inherit(state, parent.checkpoints.get(at, ()), self.limit) for at, state in parent.states.items()
             }
 
     def lineage(self) -> Iterator[tuple[Row, int, int]]:
         """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""
         row: Row = self
-        limit, facts = self.log.head, len(self.facts)
+        limit, facts = WHOLE, len(self.facts)
         while True:
             yield row, limit, facts
             if row.info.kind != "fork" or row.parent is None:

@@ -24,6 +24,7 @@ from foldmark.log import (
     described,
     holds_call,
     newest,
+    no_event,
     overlap,
     title_of,
     viewpoint_of,
@@ -70,9 +71,7 @@ class MemoryStore:
 
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         with self._lock:
-            mine = [
-                self._info(row) for name, row in reversed(self._rows.items()) if name[:2] == (tenant, user)
-            ]
+            mine = [self._info(row) for name, row in reversed(self._rows.items()) if name[:2] == (tenant, user)]
         return sorted(mine, key=lambda info: info.updated, reverse=True)
 
     def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
@@ -185,9 +184,7 @@ class MemoryStore:
             if row.states.get(at, ScopeState()).mark == expected:
                 row.states[at] = state
 
-    def covered(
-        self, key: Key, upto: int, *, limit: int
-    ) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         with self._lock:
             row = self._row(key)
             scope = Scope(key)
@@ -213,6 +210,8 @@ class MemoryStore:
     ) -> None:
         with self._lock:
             row, at = self._row(key), viewpoint_of(key)
+            if checkpoint.boundary > row.log.head:
+                raise no_event(str(checkpoint.boundary), key.session, row.log.head)
             made = row.checkpoints.setdefault(at, [])
             found = made[-1].version if made else 0
             work = row.dirty.get(at, Dirty())
@@ -243,9 +242,7 @@ class MemoryStore:
         with self._lock:
             root = list(self._row(key).lineage())[-1][0]
             family = [root, *self._below(root, children=False)]
-            return {
-                each: row.written[each] for row in reversed(family) for each in hashes if each in row.written
-            }
+            return {each: row.written[each] for row in reversed(family) for each in hashes if each in row.written}
 
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
         with self._lock:
@@ -277,7 +274,7 @@ class MemoryStore:
             numbered: list[tuple[Row, Piece]] = []
             postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
             total = 0
-            lineage = {id(other) for other, _, _ in row.lineage()}
+            lineage = {id(other): last for other, last, _ in row.lineage()}
             for other, last in self._searched(row, where):
                 index(other)
                 shown = [
@@ -294,7 +291,7 @@ class MemoryStore:
                 Found(
                     piece,
                     other.log.events[piece.seq - 1],
-                    "" if id(other) in lineage and piece.seq <= row.log.head else other.name[2],
+                    "" if piece.seq <= lineage.get(id(other), 0) else other.name[2],
                 )
                 for other, piece in chosen
             )
@@ -326,9 +323,7 @@ class MemoryStore:
             work.taken, work.token, work.lease_until = work.wanted, work.token + 1, now + lease_seconds
             tenant, user, session = row.name
             key = Key(session=session, tenant=tenant, user=user, scope=at[0], sees=at[1])  # type: ignore[arg-type]
-            return Work(
-                key=key, wanted=work.wanted, done=work.done, token=work.token, lease_until=work.lease_until
-            )
+            return Work(key=key, wanted=work.wanted, done=work.done, token=work.token, lease_until=work.lease_until)
 
     def settle(self, work: Work) -> bool:
         with self._lock:
@@ -343,9 +338,7 @@ class MemoryStore:
     def _row(self, key: Key) -> Row:
         row = self._rows.get((key.tenant, key.user, key.session))
         if row is None:
-            raise NotFound(
-                key.session, f"There is no session {key.session!r}. `foldmark show` lists those there are."
-            )
+            raise NotFound(key.session, f"There is no session {key.session!r}. `foldmark show` lists those there are.")
         return row
 
     def _open(self, key: Key, info: SessionInfo | None = None) -> Row:

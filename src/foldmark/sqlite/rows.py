@@ -83,9 +83,7 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event])
         ],
     )  # fmt: skip
     artifacts = [
-        (session, event.seq, a.number, a.sha256, a.size, a.lines, a.kind)
-        for event in events
-        for a in event.artifacts
+        (session, event.seq, a.number, a.sha256, a.size, a.lines, a.kind) for event in events for a in event.artifacts
     ]
     if artifacts:
         db.executemany("INSERT INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?)", artifacts)
@@ -94,8 +92,7 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event])
 def insert_facts(db: sqlite3.Connection, session: int, after: int, facts: Sequence[Fact]) -> None:
     """`after` is the number of the session's last fact."""
     db.executemany(
-        "INSERT INTO fact (session, number, seq, scope, kind, key, version, body) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO fact (session, number, seq, scope, kind, key, version, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (session, number, fact.seq, put(fact.scope), fact.kind, put(fact.key), fact.version, pack(fact))
             for number, fact in enumerate(facts, after + 1)

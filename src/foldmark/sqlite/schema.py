@@ -217,8 +217,7 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
         version = int(meta.get("schema_version", 0))
         if version > len(MIGRATIONS):
             raise SchemaTooNew(
-                f"{path} has schema {version}; this foldmark knows {len(MIGRATIONS)}. "
-                "Update foldmark to open it."
+                f"{path} has schema {version}; this foldmark knows {len(MIGRATIONS)}. Update foldmark to open it."
             )
         for step in MIGRATIONS[version:]:
             for statement in _statements(step):

@@ -13,70 +13,80 @@ from foldmark.checkpoint import Unit
 from foldmark.events import Event
 from foldmark.log import choose, holds_call, overlap
 from foldmark.sqlite.rows import get, in_chunks, marks, unpack_event
-from foldmark.sqlite.sessions import WHOLE, Known, Row, Segment, lineage
+from foldmark.sqlite.sessions import Known, Row, Segment, lineage
 from foldmark.store import Finding, Found, Key, Match, Piece
 
 
 class Searched:
-    """The sessions that one search covers: `last` seq of each, and which of them are the asked lineage."""
+    """The sessions that one search covers: some whole, the asked lineage perhaps up to a seq or in part."""
 
-    def __init__(self, known: Known, others: Sequence[Row], visible: Callable[[int], bool] | None) -> None:
-        self.last = {segment.session: segment.last for segment in known.segments}
-        self.inside = set(self.last)
-        self.last.update({row.id: WHOLE for row in others if row.id not in self.inside})
-        self.names = {row.id: get(row.name) for row in others}
+    def __init__(self, known: Known, whole: Sequence[Row], visible: Callable[[int], bool] | None) -> None:
+        self.lineage = {segment.session: segment.last for segment in known.segments}
+        self.names = {row.id: get(row.name) for row in whole}
         self.visible = visible
+        own = [known.id] if visible is None else []
+        self.whole = list(dict.fromkeys([*own, *self.names]))
+        self.bounded = [session for session in self.lineage if session not in self.whole]
 
-    def holds(self, session: int, seq: int) -> bool:
-        if seq > self.last.get(session, 0):
-            return False
-        return self.visible is None or session not in self.inside or self.visible(seq)
-
-
-def find(
-    db: sqlite3.Connection, known: Known, searched: Searched, terms: Sequence[str], *, limit: int
-) -> Finding:
-    """Matches of any term in the searched sessions, the rarest terms first."""
-    total = 0
-    for chunk in in_chunks(list(searched.last), 500):
-        rows = db.execute(f"SELECT session, seq FROM piece WHERE session IN ({marks(chunk)})", chunk)
-        total += sum(searched.holds(session, seq) for session, seq in rows)
-    postings: dict[str, list[int]] = {term: [] for term in terms}
-    for chunk in in_chunks(list(searched.last), 200):
-        scope = " OR ".join(f'"s{session}"' for session in chunk)
-        for term, numbers in postings.items():
+    def numbers(self, db: sqlite3.Connection) -> set[int]:
+        """The pieces of sessions that are not searched whole."""
+        out: set[int] = set()
+        for session in self.bounded:
             rows = db.execute(
-                "SELECT piece.id, piece.session, piece.seq FROM search JOIN piece ON piece.id = search.rowid "
-                "JOIN session ON session.id = piece.session WHERE search MATCH ? AND session.user = ?",
-                (f'scope : ({scope}) AND body : "{term}"', known.row.user),
+                "SELECT id, seq FROM piece WHERE session = ? AND seq <= ?", (session, self.lineage[session])
             )
-            numbers += [number for number, session, seq in rows if searched.holds(session, seq)]
-    chosen = choose(postings, total, limit)
-    return Finding(
-        tuple(_load(db, known, searched, chosen)),
-        total,
-        {term: len(numbers) for term, numbers in postings.items()},
-    )
+            out.update(number for number, seq in rows if self.visible is None or self.visible(seq))
+        return out
+
+    def count(self, db: sqlite3.Connection) -> int:
+        """How many pieces the sessions hold that are searched whole."""
+        return sum(
+            db.execute(f"SELECT count(*) FROM piece WHERE session IN ({marks(chunk)})", chunk).fetchone()[0]
+            for chunk in in_chunks(self.whole, 500)
+        )
+
+
+def find(db: sqlite3.Connection, known: Known, searched: Searched, terms: Sequence[str], *, limit: int) -> Finding:
+    """Matches of any term in the searched sessions, the rarest terms first."""
+    allowed = searched.numbers(db)
+    total = len(allowed) + searched.count(db)
+    postings = {
+        term: [
+            *_matches(db, term, searched.whole),
+            *(number for number in _matches(db, term, searched.bounded) if number in allowed),
+        ]
+        for term in terms
+    }
+    found = _load(db, known, searched, choose(postings, total, limit))
+    return Finding(tuple(found), total, {term: len(numbers) for term, numbers in postings.items()})
+
+
+def _matches(db: sqlite3.Connection, term: str, among: Sequence[int]) -> list[int]:
+    """Pieces of these sessions that hold a term, by the scope column of the index."""
+    out: list[int] = []
+    for chunk in in_chunks(among, 200):
+        scope = " OR ".join(f'"s{session}"' for session in chunk)
+        rows = db.execute("SELECT rowid FROM search WHERE search MATCH ?", (f'scope : ({scope}) AND body : "{term}"',))
+        out += [number for (number,) in rows]
+    return out
 
 
 def _load(db: sqlite3.Connection, known: Known, searched: Searched, chosen: Sequence[int]) -> list[Found]:
-    rows: dict[int, tuple[int, Piece]] = {}
+    """The chosen pieces with their events; whose they are is checked again by the joined rows."""
+    covered = {*searched.whole, *searched.bounded}
+    found: dict[int, Found] = {}
     for chunk in in_chunks(chosen, 500):
-        for number, session, seq, *rest, head, text in db.execute(
-            "SELECT id, session, seq, place, line, end_line, number, head, text FROM piece "
-            f"WHERE id IN ({marks(chunk)})",
-            chunk,
-        ):
-            place, line, end_line, artifact = rest
-            rows[number] = session, Piece(seq, place, get(text), line, end_line, artifact, get(head))
-    out: list[Found] = []
-    for number in chosen:
-        session, piece = rows[number]
-        if session in searched.inside and piece.seq <= known.log.head:
-            out.append(Found(piece, known.log.events[piece.seq - 1]))
-        else:
-            out.append(Found(piece, event_at(db, session, piece.seq), searched.names.get(session, "")))
-    return out
+        for number, session, seq, place, line, end_line, artifact, head, text in db.execute(
+            "SELECT piece.id, session, seq, place, line, end_line, number, piece.head, text FROM piece "
+            f"JOIN session ON session.id = piece.session WHERE piece.id IN ({marks(chunk)}) AND user = ?",
+            (*chunk, known.row.user),
+        ).fetchall():
+            piece = Piece(seq, place, get(text), line, end_line, artifact, get(head))
+            if seq <= searched.lineage.get(session, 0) and seq <= known.log.head:
+                found[number] = Found(piece, known.log.events[seq - 1])
+            elif session in covered:
+                found[number] = Found(piece, event_at(db, session, seq), searched.names[session])
+    return [found[number] for number in chosen if number in found]
 
 
 def best_units(db: sqlite3.Connection, known: Known, key: Key, upto: int, limit: int) -> list[Unit]:

@@ -14,7 +14,7 @@ import msgspec
 from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.errors import NotFound
 from foldmark.events import Event
-from foldmark.log import Log, Scope, Viewpoint, count_event, inherit
+from foldmark.log import Log, Scope, Viewpoint, count_event, inherit, no_event
 from foldmark.salience import Tally
 from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
 from foldmark.store import Key, ScopeState, SessionInfo
@@ -110,9 +110,7 @@ def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
     """Forks of a session and theirs, the newest first; with `children` also the sessions that calls
     started."""
     out: list[Row] = []
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM session WHERE parent = ? ORDER BY id DESC", (session,)
-    ).fetchall()
+    rows = db.execute(f"SELECT {_COLUMNS} FROM session WHERE parent = ? ORDER BY id DESC", (session,)).fetchall()
     for found in map(Row._make, rows):
         if children or found.kind == "fork":
             out += [found, *below(db, found.id, children=children)]
@@ -131,9 +129,7 @@ def rows_of_user(db: sqlite3.Connection, tenant: str, user: str) -> list[Row]:
 
 
 def info_of(db: sqlite3.Connection, row: Row) -> SessionInfo:
-    parent = (
-        db.execute("SELECT name FROM session WHERE id = ?", (row.parent,)).fetchone() if row.parent else None
-    )
+    parent = db.execute("SELECT name FROM session WHERE id = ?", (row.parent,)).fetchone() if row.parent else None
     return SessionInfo(
         session=get(row.name),
         kind=row.kind,  # type: ignore[arg-type]
@@ -151,9 +147,7 @@ def info_of(db: sqlite3.Connection, row: Row) -> SessionInfo:
 def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, int]:
     """Write a session's row, inside a transaction. Raises NotFound for a parent or parent event that is not
     there."""
-    tenant = _named(
-        db, "INSERT OR IGNORE INTO tenant (name) VALUES (?)", "tenant WHERE name = ?", put(key.tenant)
-    )
+    tenant = _named(db, "INSERT OR IGNORE INTO tenant (name) VALUES (?)", "tenant WHERE name = ?", put(key.tenant))
     user = _named(
         db, "INSERT OR IGNORE INTO user (tenant, name) VALUES (?, ?)", "user WHERE tenant = ? AND name = ?",
         tenant, put(key.user),
@@ -165,12 +159,10 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
             raise missing(info.parent)
         parent = found[0]
         if info.parent_seq > parent.head:
-            raise NotFound(f"event:{info.parent_seq}", f"Session {info.parent!r} ends at {parent.head}.")
+            raise no_event(str(info.parent_seq), info.parent, parent.head)
     fork = parent if parent and info.kind == "fork" else None
     counts = (
-        db.execute("SELECT facts, checkpoints FROM session WHERE id = ?", (fork.id,)).fetchone()
-        if fork
-        else (0, 0)
+        db.execute("SELECT facts, checkpoints FROM session WHERE id = ?", (fork.id,)).fetchone() if fork else (0, 0)
     )
     number = db.execute(
         "INSERT INTO session (user, name, kind, parent, parent_seq, parent_call, parent_facts, "
@@ -312,7 +304,5 @@ def _texts(db: sqlite3.Connection, known: Known, events: list[Event]) -> dict[in
 def save_tally(db: sqlite3.Connection, known: Known) -> None:
     """Write the counts down when enough events came since the last time; inside a transaction."""
     if known.counted - known.written_at >= TALLY_EVENTS:
-        db.execute(
-            "INSERT OR REPLACE INTO tally VALUES (?, ?, ?)", (known.id, known.counted, known.tally.to_bytes())
-        )
+        db.execute("INSERT OR REPLACE INTO tally VALUES (?, ?, ?)", (known.id, known.counted, known.tally.to_bytes()))
         known.written_at = known.counted

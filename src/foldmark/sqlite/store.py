@@ -23,6 +23,7 @@ from foldmark.log import (
     committed,
     described,
     newest,
+    no_event,
     title_of,
 )
 from foldmark.reports import Attempt
@@ -243,9 +244,7 @@ class SQLiteStore:
             if scopes.state(db, known, key).mark == expected:
                 scopes.put_state(db, known, key, state)
 
-    def covered(
-        self, key: Key, upto: int, *, limit: int
-    ) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         db, scope = self._db, Scope(key)
         with self._lock:
             known = self._get(key)
@@ -265,6 +264,8 @@ class SQLiteStore:
     ) -> None:
         with self._writing() as db:
             known = self._get(key)
+            if checkpoint.boundary > known.log.head:
+                raise no_event(str(checkpoint.boundary), key.session, known.log.head)
             newest_one = scopes.newest_checkpoint(db, known, key)
             found = newest_one.version if newest_one else 0
             if found != expected or checkpoint.version <= found or scopes.fences(db, known, key, token):
