@@ -77,17 +77,17 @@ def compact(
     measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), policy, space, now)
     reason = due(view, policy, space, measured, now, force)
     if not reason:
-        return not_due(view, space, measured)
+        return not_due(view, space, measured.whole)
     mark = mark_at(view.events, policy, "compaction", now)
     events = dressed(*clean(view.events, mark, policy))
     span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:
-        return ineffective(store, key, view, reason, measured, now)
+        return ineffective(store, key, view, reason, measured.whole, now)
     span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
     after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
     if after >= measured.whole:
-        return ineffective(store, key, view, reason, measured, now)
-    return applied(store, key, view, checkpoint, reason, space, measured, after)
+        return ineffective(store, key, view, reason, measured.whole, now)
+    return applied(store, key, view, checkpoint, reason, space, measured.whole, after)
 
 
 def settle(

@@ -1,4 +1,6 @@
-"""What the tokens of a text are: masked subwords to count, and working names. Knows nothing of events or scores.
+"""What the tokens of a text are, masked subwords and working names, and the running counts of both in a session.
+
+Knows nothing of scores or storage.
 
 A text is cut at spaces and brackets into *tokens*. A token has a *mask*: its subwords in lower case, with digits
 and hex replaced, so that row 4711 of a table looks like row 4712 and only what is really new counts as rare.
@@ -8,6 +10,12 @@ Some tokens are *names*: paths, symbols, ids, hashes, URLs, numbers of three or 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from foldmark.events import Event, ToolCall
 
 _BREAKS = str.maketrans(dict.fromkeys("\t\r\n\v\f\"'`()[]{}<>,;|=!?*\\\u00a0“”‘’「」。，、；（）│→", " "))
 _SUBWORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
@@ -24,8 +32,29 @@ _SYMBOL = re.compile(
 _IDENTIFIER = re.compile(r"[#@]?(?=[\w-]*\d)[A-Za-z0-9][\w-]{2,}|\$?\d[\d.,:-]{2,}")
 _DIGIT = re.compile(r"\d")
 
+WHOLE_CHARACTERS = 1_048_576
+_HEAD, _TAIL, _TROUBLE = 524_288, 262_144, 262_144
+_TROUBLE_LINE = re.compile(
+    r"(?im)^.*\b(?:error|fail(?:ed|ure)?|fatal|exception|traceback|panic|denied|refused|timed? ?out)\b.*$"
+)
+
 _LONGEST_NAME = 120  # characters; what is longer is data
 _CACHE = 120_000  # tokens remembered per process, about 20 MB
+
+
+def shorten(text: str) -> str:
+    """A text over 1 MiB as its head, its tail and its trouble lines; others as they are."""
+    if len(text) <= WHOLE_CHARACTERS:
+        return text
+    middle = text[_HEAD:-_TAIL]
+    trouble: list[str] = []
+    size = 0
+    for found in _TROUBLE_LINE.finditer(middle):
+        if size > _TROUBLE:
+            break
+        trouble.append(found[0][:240])
+        size += len(trouble[-1])
+    return "\n".join((text[:_HEAD], *trouble, text[-_TAIL:]))
 
 
 def split_tokens(text: str) -> list[str]:
@@ -97,3 +126,87 @@ def names_in(text: str) -> set[str]:
     found = set(map(name_of, split_tokens(text)))
     found.discard("")
     return found
+
+
+def words_of(tokens: Iterable[str]) -> set[str]:
+    """The masked subwords of tokens."""
+    return set(" ".join(set(map(mask_of, tokens))).split())
+
+
+MOST_NAMES = 20_000
+"""Names a session remembers; beyond, those that only stood once in a result are forgotten, oldest first."""
+
+
+class Tally:
+    """Running counts of a session: in how many events each masked subword stood, and who used which name when.
+
+    `names` holds per name [events it stood in, seq of the last, events in which the agent itself used it].
+    `characters` is all text counted, `said` the part of it that is the agent's own prose.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.characters = 0
+        self.said = 0
+        self.words: Counter[str] = Counter()
+        self.names: dict[str, list[int]] = {}
+
+    def add(self, event: Event, text: str | None = None, calls: Sequence[ToolCall] | None = None) -> None:
+        """Count an event. `text` is its whole text where the event itself holds only a preview."""
+        if event.role == "control":
+            return
+        whole = event.text if text is None else text
+        arguments = "\n".join(call.arguments for call in (event.calls if calls is None else calls))
+        if arguments:
+            whole = f"{whole}\n{plain_arguments(arguments)}"
+        self.count(event, set(split_tokens(shorten(whole))), len(whole))
+
+    def count(self, event: Event, tokens: set[str], characters: int) -> None:
+        """Count an event whose tokens are known already; `characters` is the length of its whole text."""
+        by_agent = int(event.role == "assistant")
+        self.events += 1
+        self.characters += characters
+        self.said += len(event.text) if by_agent else 0
+        self.words.update(words_of(tokens))
+        known, seq = self.names, event.seq
+        for name in set(map(name_of, tokens)):
+            if row := known.get(name):
+                row[0] += 1
+                row[1] = seq
+                row[2] += by_agent
+            elif name:
+                known[name] = [1, seq, by_agent]
+        if len(known) > MOST_NAMES:
+            self._forget()
+
+    def _forget(self) -> None:
+        once = sorted((row[1], name) for name, row in self.names.items() if row[0] == 1 and not row[2])
+        for _, name in once[: max(len(once) // 2, len(self.names) - MOST_NAMES)]:
+            del self.names[name]
+
+    def copy(self) -> Tally:
+        other = Tally()
+        other.events, other.characters, other.said = self.events, self.characters, self.said
+        other.words = self.words.copy()
+        other.names = {name: row.copy() for name, row in self.names.items()}
+        return other
+
+    def to_bytes(self) -> bytes:
+        """The counts as MessagePack; its first element is the version of the form."""
+        counts = (self.events, self.characters, self.said, dict(self.words), self.names)
+        return msgspec.msgpack.encode((1, *counts))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tally:
+        """Read `to_bytes` back. Raises `msgspec.DecodeError` when it is none; another version gives empty counts."""
+        version, *counts = msgspec.msgpack.decode(data)
+        tally = cls()
+        if version == 1:
+            tally.events, tally.characters, tally.said, words, tally.names = counts
+            tally.words = Counter(words)
+        return tally
+
+
+def plain_arguments(arguments: str) -> str:
+    """JSON text with its escaped line breaks, tabs and quotes as spaces, so that words come apart."""
+    return arguments.replace("\\n", " ").replace("\\t", " ").replace('\\"', " ")

@@ -9,12 +9,11 @@ from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
 from foldmark.reports import Attempt, Reason, Report
 from foldmark.store import Frame, Key, ScopeState, Store, View
-from foldmark.triggers import Sizes
 
 
-def not_due(view: View, room: Room, measured: Sizes) -> Report:
+def not_due(view: View, room: Room, size: int) -> Report:
     """Nothing to do: the normal answer. Reported, never stored."""
-    above = measured.whole - room.static
+    above = size - room.static
     small = above < room.nothing_below
     text = (
         f"{above:,} tokens above the static prefix: too short for a compaction to help (nothing below "
@@ -22,13 +21,12 @@ def not_due(view: View, room: Room, measured: Sizes) -> Report:
         if small
         else f"{above:,} tokens above the static prefix; not due yet."
     )
-    return Report(outcome="not_due", text=text, boundary=_boundary(view), before=measured.whole, after=measured.whole)
+    return Report(outcome="not_due", text=text, boundary=_boundary(view), before=size, after=size)
 
 
-def ineffective(store: Store, key: Key, view: View, reason: Reason, measured: Sizes, now: float) -> Report:
+def ineffective(store: Store, key: Key, view: View, reason: Reason, size: int, now: float) -> Report:
     """Due, and nothing could be gained. Noted, so that the next request does not try again at once."""
     text = "There is no whole round to cover, or the checkpoint would not be smaller than what it replaces."
-    size = measured.whole
     store.note(
         key, Attempt(time=now, outcome="ineffective", trigger=reason.trigger, before=size, after=size, reasons=(text,))
     )
@@ -38,7 +36,7 @@ def ineffective(store: Store, key: Key, view: View, reason: Reason, measured: Si
 
 
 def applied(
-    store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, measured: Sizes, after: int
+    store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, size: int, after: int
 ) -> Report:
     """Commit checkpoint, boundary and mark together, with the note of the attempt."""
     attempt = Attempt(
@@ -47,7 +45,7 @@ def applied(
         trigger=reason.trigger,
         version=checkpoint.version,
         boundary=checkpoint.boundary,
-        before=measured.whole,
+        before=size,
         after=after,
         reasons=(reason.text,) if reason.text else (),
     )
@@ -64,7 +62,7 @@ def applied(
         text=reason.text,
         boundary=checkpoint.boundary,
         version=checkpoint.version,
-        before=measured.whole,
+        before=size,
         after=after,
         target=target,
         epoch="compaction",

@@ -272,6 +272,7 @@ def range_of(call: ToolCall, profile: Profile) -> str:
     )
 
 
+_GO_THERE = re.compile(r"^\s*cd \S+\s*(?:&&|;|\n)\s*")
 _SAYS = {"reads": "read", "writes": "changed", "searches": "searched", "fetches": "fetched", "plans": "plan"}
 
 
@@ -282,7 +283,7 @@ def headline(call: ToolCall | None, extra_profiles: Sequence[Profile] = (), limi
         return "result"
     profile = profile_of_call(call, extra_profiles)
     if command := command_of(call, profile):
-        return f"ran {_clip(command, limit)}"
+        return f"ran {_clip(_GO_THERE.sub('', command), limit)}"
     values = decode(call.arguments)
     word = _SAYS.get(profile.role, "")
     target = _first(values, profile.query_arguments) if profile.role in ("searches", "fetches") else ""

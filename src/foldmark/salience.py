@@ -1,7 +1,7 @@
-"""Which lines are worth keeping: word and name counts, unit scores, the filling of excerpts. Knows nothing of storage.
+"""Which lines are worth keeping: the score of a unit when it comes, the order of units when a checkpoint is filled.
 
-The score of a unit is the surprise of its masked subwords in the session, the contrast inside its own result,
-and small bonuses (trouble, limits, values, decisions). `docs/measures.md` holds what each is worth.
+Knows nothing of storage or budgets. The score is a logistic sum of a few signals; its weights were fitted on two
+real histories with facts planted in their own words. `docs/measures.md` says what each signal is worth.
 """
 
 from __future__ import annotations
@@ -11,130 +11,70 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from math import exp, log, log1p, sqrt
+from math import exp, log, log1p
 
 import msgspec
 
 from foldmark.checkpoint import Name, Unit
-from foldmark.events import Event, Reading, ToolCall
-from foldmark.names import mask_of, name_of, names_in, split_tokens
-from foldmark.units import cut, shorten, strip_number
+from foldmark.events import Reading, ToolCall
+from foldmark.names import Tally, mask_of, name_of, names_in, shorten, split_tokens
+from foldmark.units import cut, strip_number
+
+__all__ = ["Tally", "best_units", "choose", "fill", "in_order", "price_of", "rank", "rank_names"]
 
 BEST_PER_EVENT = 8
-BEST_PER_FURTHER = 4
+BEST_PER_FURTHER = 4  # units more for each further 8 KiB of an event
 FURTHER_BYTES = 8_192
-MOST_NAMES = 20_000
 
-_MAX, _TOP, _GAMMA = True, 5, 0.4
-_AGAIN, _NAMES, _LINEAR, _FALLS, _SEEN, _AGING, _AGE = 0.3, 2.0, False, 0, 0.6, 0.75, 1.0
-_RNAMES, _HEAD = 0.2, 0
-_W_BASE, _W_SURPRISE, _W_CONTRAST, _W_VALUE, _W_LIMIT, _W_LIMIT_ALONE = -8.9, 0.26, 4.7, 5.9, 0.3, 2.75
-_W_TROUBLE, _W_PRICE, _W_SYMBOLS, _W_SAID, _W_SAID_MUCH, _W_SAID_ALONE, _W_ARGUMENTS, _W_DECISION = 0.2, -0.67, -10.8, 0.0, -2.3, 4.0, -5.0, 1.0
-_DIGIT = re.compile(r"\d")
-_LETTERS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 32, 9, 95])
-_FALL = 0.93  # what each further line of one event is worth of the one before
+# Weights of the signals, in logits: the sum says how likely a unit is a statement worth keeping.
+BASE = -8.9
+SURPRISE = 0.26  # per nat, of the five rarest tokens: more of them would only favour long units
+RAREST = 5
+CONTRAST = 4.7  # how rare the tokens are inside their own event, 0 to 1
+VALUE = 5.9  # holds a digit: numbers, ids, hashes, dates
+LIMIT_ALONE = 2.75  # says not, only, must … and holds no digit
+LIMIT = 0.3
+TROUBLE = 0.2
+PRICE = -0.67  # per nat of tokens
+SYMBOLS = -10.8  # share of characters that are neither letters, digits nor spaces: code can be read again
+SAID = 0.0  # the agent's own prose
+SAID_ALONE = 4.0  # the same without a digit: decisions and findings
+SAID_MUCH = -2.3  # where prose is more than a seventh of a session it is mostly politeness
+DECISION = 1.0
+ARGUMENTS = -5.0  # what the agent wrote into a call: it stands in a file or was run, and can be seen again
 
-_TROUBLE_WORDS = frozenset(
+PRICE_POWER = 0.4  # worth falls with this power of the price: the full price prefers scraps, none prefers walls
+FALL = 0.93  # what each further line of one event is worth of the one before
+NAMES = 2.0  # worth of carrying a name that is about to be used
+NAMES_AT_RECORD = 0.2
+AGAIN = 0.3  # what a name's second carrier is worth of the first
+UNUSED = 0.6  # how far a name counts that the agent itself never used
+AGING = 0.75
+
+_TROUBLE = (
     "error errors fail failed failing failure failures fatal exception traceback panic denied refused timeout "
     "warning assert assertion crash crashed broken invalid missing unexpected expected cannot unable abort "
-    "aborted rejected conflict undefined unknown forbidden unauthorized stack killed overflow leak".split()
-)
-_LIMIT_WORDS = frozenset(
+    "aborted rejected conflict undefined unknown forbidden unauthorized stack killed overflow leak")
+_LIMIT = (
     "not never only must no without except unless until before after instead always cannot don doesn won shouldn "
-    "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid".split()
-)
-_DECISION_WORDS = frozenset(
+    "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid")
+_DECISION = (
     "decided decide decision chose choose chosen choosing instead because therefore prefer rather agreed "
-    "conclude concluded root cause switched rejected".split()
-)
-
-
-class Tally:
-    """Causal counts of a session: in how many events each masked subword stood, and who used which name when.
-
-    `names` holds per name [events it stood in, last seq, events in which the agent itself used it].
-    """
-
-    def __init__(self) -> None:
-        self.events = 0
-        self.words: Counter[str] = Counter()
-        self.names: dict[str, list[int]] = {}
-        self.characters = 0
-        self.said = 0
-
-    def add(self, event: Event, text: str | None = None, calls: Sequence[ToolCall] | None = None) -> None:
-        """Count an event. `text` is its whole text where the event itself holds only a preview."""
-        if event.role == "control":
-            return
-        whole = event.text if text is None else text
-        arguments = "\n".join(call.arguments for call in (event.calls if calls is None else calls))
-        tokens = set(split_tokens(shorten(f"{whole}\n{_unescape(arguments)}" if arguments else whole)))
-        self.events += 1
-        self.characters += len(whole) + len(arguments)
-        if event.role == "assistant":
-            self.said += len(whole)
-        self.words.update(words_of(tokens))
-        self._use(set(map(name_of, tokens)), event.seq, int(event.role == "assistant"))
-
-    def _use(self, names: set[str], seq: int, by_agent: int) -> None:
-        known = self.names
-        for name in names:
-            if row := known.get(name):
-                row[0] += 1
-                row[1] = seq
-                row[2] += by_agent
-            elif name:
-                known[name] = [1, seq, by_agent]
-        if len(known) > MOST_NAMES:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Drop the older half of the names that were seen once and not by the agent."""
-        once = sorted((row[1], name) for name, row in self.names.items() if row[0] == 1 and not row[2])
-        for _, name in once[: max(len(once) // 2, len(self.names) - MOST_NAMES)]:
-            del self.names[name]
-
-    def copy(self) -> Tally:
-        other = Tally()
-        other.events, other.characters, other.said = self.events, self.characters, self.said
-        other.words = self.words.copy()
-        other.names = {name: row.copy() for name, row in self.names.items()}
-        return other
-
-    def to_bytes(self) -> bytes:
-        """The counts as MessagePack, first element the version of the form."""
-        return msgspec.msgpack.encode((1, self.events, self.characters, self.said, dict(self.words), self.names))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Tally:
-        """Read `to_bytes` back. Raises `msgspec.DecodeError`; an unknown version gives empty counts."""
-        version, *rest = msgspec.msgpack.decode(data)
-        tally = cls()
-        if version == 1:
-            tally.events, tally.characters, tally.said, words, tally.names = rest
-            tally.words = Counter(words)
-        return tally
-
-
-def _unescape(arguments: str) -> str:
-    """JSON text with its escaped line breaks and quotes as spaces, so that words come apart."""
-    return arguments.replace("\\n", " ").replace("\\t", " ").replace('\\"', " ")
-
-
-def words_of(tokens: Iterable[str]) -> set[str]:
-    """The masked subwords of tokens."""
-    return set(" ".join(set(map(mask_of, tokens))).split())
+    "conclude concluded root cause switched rejected")
+_TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for words in (_TROUBLE, _LIMIT, _DECISION))
+_DIGIT = re.compile(r"\d")
+_NO_SYMBOLS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 9, 32, 95, *range(0xC0, 0x250)])
 
 
 class _Surprise(dict[str, float]):
-    """mask -> how surprising its rarest subword is in this session, worked out on first use."""
+    """mask -> how surprising its rarest subword is in this session (nats), worked out on first use."""
 
-    def __init__(self, tally: Tally, extra: Counter[str], events: int) -> None:
-        self.seen, self.extra, self.most = tally.words, extra, log(events + 2.0)
+    def __init__(self, tally: Tally) -> None:
+        self.seen, self.most = tally.words, log(tally.events + 2.0)
 
     def __missing__(self, mask: str) -> float:
-        seen, extra = self.seen, self.extra
-        rarest = min((seen[word] + extra[word] for word in mask.split()), default=self.extra.total())
+        seen = self.seen
+        rarest = min([seen[word] for word in mask.split()], default=0)
         value = self[mask] = max(0.0, self.most - log(rarest + 1.0)) if mask else 0.0
         return value
 
@@ -142,35 +82,16 @@ class _Surprise(dict[str, float]):
 def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
     """The units of new events that are worth storing, scored with the counts as they were before each event."""
     out: list[Unit] = []
-    extra: Counter[str] = Counter()
-    events = tally.events
+    if len(readings) > 1:
+        tally = tally.copy()
     for reading in readings:
         if reading.event.role == "control":
             continue
-        pieces = list(_pieces(reading))
-        tokens = [split_tokens(text) for _, text in pieces]
-        masks = [set(map(mask_of, row)) for row in tokens]
-        names = [set(map(name_of, row)) for row in tokens]
-        used = Counter(chain.from_iterable(names))
-        known = tally.names
-        worth = {n: (_SEEN+min(known[n][2],10)**.8 if n in known else _SEEN)/c for n,c in used.items()}
-        worth[""] = 0.0
-        plus = [_RNAMES*sum(map(worth.__getitem__, row)) for row in names]
-        inside = Counter(chain.from_iterable(masks))
-        weights = _Surprise(tally, extra, events)
-        inlog = {m: log(c) for m, c in inside.items()}
-        out += _best(reading.event, pieces, masks, weights, plus, inlog, tally)
+        cutting = _Cutting(reading)
+        out += cutting.best(tally)
         if len(readings) > 1:
-            extra.update(set(" ".join(inside).split()))
-            events += 1
+            tally.count(reading.event, set(chain.from_iterable(cutting.tokens)), cutting.size)
     return out
-
-
-def _pieces(reading: Reading) -> Iterator[tuple[int, str]]:
-    """(line, unit) of an event's text, then of its calls' arguments (line 0)."""
-    yield from cut(shorten(reading.text))
-    for call in reading.calls:
-        yield from ((0, text) for text in call_units(call))
 
 
 def call_units(call: ToolCall) -> Iterator[str]:
@@ -193,54 +114,83 @@ def call_units(call: ToolCall) -> Iterator[str]:
         yield from (unit for _, unit in cut(shorten(text)))
 
 
-def _best(
-    event: Event, pieces: list[tuple[int, str]], masks: list[set[str]], weights: _Surprise, plus: list[float], inlog: dict[str,float], tally: Tally
-) -> list[Unit]:
-    weigh = weights.__getitem__
-    said = event.role == "assistant"
-    share = tally.said / (tally.characters + 1)
-    prose = _W_SAID + _W_SAID_MUCH * min(1.0, max(0.0, share - 0.1) / 0.05)
-    units_log = log(len(pieces) + 1.0)
-    scored: list[tuple[float, int]] = []
-    size = 0
-    seen: set[str] = set()
-    rank: dict[int,float] = {}
-    for order, (line, text) in enumerate(pieces):
-        size += len(text)
-        key = strip_number(text)
-        if key in seen:
-            continue
-        seen.add(key)
-        mask = masks[order]
-        price = price_of(text)
-        value = bool(_DIGIT.search(text))
-        limits = not mask.isdisjoint(_LIMIT_WORDS)
-        z = _W_BASE + _W_SURPRISE * sum(sorted(map(weigh, mask), reverse=True)[:_TOP])
-        z += _W_CONTRAST * (units_log - sum(map(inlog.__getitem__, mask)) / max(1,len(mask))) / units_log
-        z += _W_PRICE * log(price) + _W_SYMBOLS * len(text.translate(_LETTERS)) / len(text)
-        if value:
-            z += _W_VALUE
-        elif limits:
-            z += _W_LIMIT_ALONE
-        elif said and line:
-            z += _W_SAID_ALONE
-        if limits:
-            z += _W_LIMIT
-        if not mask.isdisjoint(_TROUBLE_WORDS):
-            z += _W_TROUBLE
-        if said:
-            z += prose if line else _W_ARGUMENTS
-            if line and not mask.isdisjoint(_DECISION_WORDS): z += _W_DECISION
-        score = log1p(exp(min(z,30.0)))
-        scored.append(((score + plus[order]) / price ** _GAMMA, order))
-        rank[order] = round(score, 3)
-    most = BEST_PER_EVENT + BEST_PER_FURTHER * (size // FURTHER_BYTES)
-    best = sorted(order for _, order in heapq.nlargest(most, scored))
-    return [
-        Unit(event.seq, order, pieces[order][1], rank[order],
-             price_of(pieces[order][1]), pieces[order][0])
-        for order in best
-    ]  # fmt: skip
+class _Cutting:
+    """An event cut into units, with the tokens and masks of each. `line` 0 marks a call's arguments."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.event = reading.event
+        pieces = list(cut(shorten(reading.text)))
+        for call in reading.calls:
+            pieces += [(0, text) for text in call_units(call)]
+        self.lines = [line for line, _ in pieces]
+        self.texts = [text for _, text in pieces]
+        self.tokens = list(map(split_tokens, self.texts))
+        self.masks = [set(map(mask_of, tokens)) for tokens in self.tokens]
+        self.size = sum(map(len, self.texts))
+
+    def best(self, tally: Tally) -> list[Unit]:
+        """Eight units, and four more per further 8 KiB, in order."""
+        most = BEST_PER_EVENT + BEST_PER_FURTHER * (self.size // FURTHER_BYTES)
+        prices = list(map(price_of, self.texts))
+        scores = self._scores(tally, prices)
+        names = self._names(tally)
+        worth: dict[str, tuple[float, int]] = {}
+        for order, text in enumerate(self.texts):
+            value = (scores[order] + names[order]) / prices[order] ** PRICE_POWER
+            worth.setdefault(strip_number(text), (value, order))
+        chosen = sorted(order for _, order in heapq.nlargest(most, worth.values()))
+        return [
+            Unit(self.event.seq, order, self.texts[order], round(scores[order], 3), prices[order], self.lines[order])
+            for order in chosen
+        ]
+
+    def _scores(self, tally: Tally, prices: list[int]) -> list[float]:
+        surprise = _Surprise(tally).__getitem__
+        inside = {mask: log(count) for mask, count in Counter(chain.from_iterable(self.masks)).items()}
+        whole = log(len(self.texts) + 1.0)
+        said = self.event.role == "assistant"
+        prose = SAID + SAID_MUCH * min(1.0, max(0.0, 20 * tally.said / (tally.characters + 1.0) - 2))
+        out: list[float] = []
+        for order, text in enumerate(self.texts):
+            masks, line = self.masks[order], self.lines[order]
+            common = sum(map(inside.__getitem__, masks)) / (len(masks) or 1)
+            logit = BASE + SURPRISE * sum(sorted(map(surprise, masks), reverse=True)[:RAREST])
+            logit += CONTRAST * (whole - common) / whole + PRICE * log(prices[order])
+            logit += SYMBOLS * len(text.translate(_NO_SYMBOLS)) / len(text)
+            logit += _says(text, masks, said and line > 0)
+            if said:
+                logit += prose if line else ARGUMENTS
+            out.append(log1p(exp(min(logit, 30.0))))
+        return out
+
+    def _names(self, tally: Tally) -> list[float]:
+        """What each unit is worth for the names it carries: most for names that stand nowhere else in the event."""
+        known = tally.names
+        names = [set(map(name_of, tokens)) for tokens in self.tokens]
+        worth = {"": 0.0}
+        for name, units in Counter(chain.from_iterable(names)).items():
+            if name:
+                worth[name] = NAMES_AT_RECORD * _use(known[name][2] if name in known else 0) / units
+        return [sum(map(worth.__getitem__, row)) for row in names]
+
+
+def _says(text: str, masks: set[str], prose: bool) -> float:
+    """Logits for what a unit says: a value, a limit, a trouble, a decision."""
+    value = _DIGIT.search(text) is not None
+    limit = not masks.isdisjoint(_LIMIT_WORDS)
+    logit = VALUE if value else LIMIT_ALONE if limit else SAID_ALONE if prose else 0.0
+    if limit:
+        logit += LIMIT
+    if not masks.isdisjoint(_TROUBLE_WORDS):
+        logit += TROUBLE
+    if prose and not masks.isdisjoint(_DECISION_WORDS):
+        logit += DECISION
+    return logit
+
+
+def _use(by_agent: int) -> float:
+    """How much a name counts by the number of events in which the agent used it."""
+    return UNUSED + min(by_agent, 10) ** 0.8  # type: ignore[no-any-return]
 
 
 def price_of(text: str) -> int:
@@ -249,60 +199,77 @@ def price_of(text: str) -> int:
 
 
 def rank(
-    units: Iterable[Unit], *, focus_words: Iterable[str] = (), shown: Iterable[str] = (), tally: Tally | None = None,
+    units: Iterable[Unit],
+    *,
+    shown: Iterable[str] = (),
+    tally: Tally | None = None,
     upto: int = 0,
-) -> list[Unit]:  # fmt: skip
-    """Units from best to worst; `shown` are lines that stand elsewhere.
+) -> list[Unit]:
+    """Units from best to worst, each line once; `shown` are lines that stand elsewhere already.
 
-    A unit's worth is its score and the chance that a name it is the first to carry will be used next, over a root
-    of its price, with a mild fall for each further line of one event.
+    Worth is the score, and the chance that a name which no better unit carries is used next, over a root of the
+    price, with a mild fall for each further unit of one event. `tally` knows the names, `upto` is the newest seq.
     """
     seen = {strip_number(line) for line in shown}
-    focus = words_of(focus_words)
     chances = _chances(tally, upto) if tally else {}
-    waiting: list[tuple[float, int, Unit, frozenset[str]]] = []
-    for unit in units:
-        names = frozenset(name for name in names_in(unit.text) if name in chances) if chances else frozenset()
-        value = _worth(unit, names, chances, 0)
-        waiting.append((-value, len(waiting), unit, names))
+    waiting: list[tuple[float, int, Unit, list[str]]] = []
+    for at, unit in enumerate(units):
+        names = [name for name in names_in(unit.text) if name in chances] if chances else []
+        waiting.append((-_worth(unit, names, chances, 0), at, unit, names))
     heapq.heapify(waiting)
-    out: list[Unit] = []
     taken: Counter[int] = Counter()
-    while waiting:
+    out: list[Unit] = []
+    while waiting:  # worth only falls while others are taken: look at the best again before taking it
         value, at, unit, names = waiting[0]
         now = -_worth(unit, names, chances, taken[unit.seq])
         if now > value + 1e-9:
             heapq.heapreplace(waiting, (now, at, unit, names))
             continue
         heapq.heappop(waiting)
-        key = strip_number(unit.text)
-        if key in seen:
+        line = strip_number(unit.text)
+        if line in seen:
             continue
-        seen.add(key)
+        seen.add(line)
         out.append(unit)
         taken[unit.seq] += 1
         for name in names:
-            chances[name] *= _AGAIN
+            chances[name] *= AGAIN
     return out
 
 
-def _worth(unit: Unit, names: frozenset[str], chances: dict[str, float], taken: int) -> float:
+def _worth(unit: Unit, names: list[str], chances: dict[str, float], taken: int) -> float:
     value = unit.score
     for name in names:
-        value += _NAMES * chances[name]
-    return value / (unit.tokens + (0 if taken else _HEAD)) ** _GAMMA * (1.0 - _FALLS*taken if _LINEAR else _FALL**taken)
+        value += NAMES * chances[name]
+    return value * FALL**taken / unit.tokens**PRICE_POWER  # type: ignore[no-any-return]
 
 
 def _chances(tally: Tally, upto: int) -> dict[str, float]:
-    """name -> a figure in proportion to the chance that the session uses it next."""
-    out = {}
-    for name, (uses, where, mine) in tally.names.items():
-        out[name] = (_SEEN + min(mine, 10) ** 0.8) / (1.0 + max(0, upto - where)/_AGE) ** _AGING
-    return out
+    """name -> a figure in proportion to the chance that the session uses it next: future use follows past use."""
+    return {
+        name: _use(by_agent) / (1.0 + max(0, upto - where)) ** AGING
+        for name, (_, where, by_agent) in tally.names.items()
+    }
+
+
+def in_order(units: Iterable[Unit]) -> list[Unit]:
+    """Units in the order of the log."""
+    return sorted(units, key=lambda unit: (unit.seq, unit.order))
+
+
+def choose(units: Iterable[Unit], budget_tokens: int) -> list[Unit]:
+    """Those of ranked units that fit the budget by their estimated prices, in order of the log."""
+    out: list[Unit] = []
+    left = budget_tokens
+    for unit in units:
+        if unit.tokens <= left:
+            out.append(unit)
+            left -= unit.tokens
+    return in_order(out)
 
 
 def fill(ranked: Sequence[Unit], budget: int, count: Callable[[list[Unit]], int]) -> list[Unit]:
-    """The longest head of `ranked` (in order of the log) whose true `count` is within the budget."""
+    """The longest head of ranked units, in order of the log, whose true `count` is within the budget."""
     low, high = 0, len(ranked)
     while low < high:
         middle = (low + high + 1) // 2
@@ -313,33 +280,11 @@ def fill(ranked: Sequence[Unit], budget: int, count: Callable[[list[Unit]], int]
     return in_order(ranked[:low])
 
 
-def in_order(units: Iterable[Unit]) -> list[Unit]:
-    return sorted(units, key=lambda unit: (unit.seq, unit.order))
-
-
-def choose(
-    units: Sequence[Unit], budget_tokens: int, *, focus_words: Iterable[str] = (), shown: Iterable[str] = (),
-    tally: Tally | None = None,
-) -> list[Unit]:  # fmt: skip
-    """The units that fit the budget by their estimated prices, in order of the log."""
-    out: list[Unit] = []
-    left = budget_tokens
-    for unit in rank(units, focus_words=focus_words, shown=shown, tally=tally):
-        if unit.tokens <= left:
-            out.append(unit)
-            left -= unit.tokens
-    return in_order(out)
-
-
 def rank_names(tally: Tally, upto: int, limit: int) -> list[Name]:
-    """Working names by how often, how lately and by whom they were used; only those seen up to `upto`."""
-    rows = [
-        Name(name, uses, where, round(_name_score(uses, where, mine, upto), 3))
-        for name, (uses, where, mine) in tally.names.items()
-        if mine and where <= upto  # a name that is used after `upto` stands in the raw tail
-    ]
+    """Names the agent itself used, by how often and how lately."""
+    rows = []
+    for name, (uses, where, by_agent) in tally.names.items():
+        if by_agent:
+            age = max(0, upto - where) / (upto or 1)
+            rows.append(Name(name, uses, where, round((by_agent + 0.3 * log(1 + uses)) / (1 + 4 * age), 3)))
     return heapq.nlargest(limit, rows, key=lambda name: name.score)
-
-
-def _name_score(uses: int, where: int, mine: int, upto: int) -> float:
-    return (mine + 0.3 * log(1 + uses)) / (1.0 + 4.0 * max(0, upto - where) / max(1, upto))

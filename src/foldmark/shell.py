@@ -51,7 +51,7 @@ _ONCE = re.compile(
     re.DOTALL,
 )
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:\n\2[ \t]*(?=\n|$)|$)", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?(?:\n\2[ \t]*(?=\n|$)|$)", re.DOTALL)
 _REDIRECT = re.compile(r"(?<![0-9&>])>{1,2}\s*([^\s&|;<>]+)")
 _SPLIT = re.compile(r"&&|\|\||[;\n]|\|&?|(?<!>)&(?!>)")
 _ASIDE = re.compile("\x00(\\d+)\x00")
@@ -68,7 +68,7 @@ def read_command(line: str) -> Command:
         texts.append(match[0][1:-1])
         return f"\x00{len(texts) - 1}\x00"
 
-    bare = _QUOTED.sub(set_aside, _HEREDOC.sub(_keep_first_line, line[:20_000]))
+    bare = _QUOTED.sub(set_aside, _HEREDOC.sub(_keep_first_line, line[:20_000].replace("\x00", "")))
     where, roles, paths, parts = "", [], [], []
     for number, piece in enumerate(_SPLIT.split(bare)):
         words = [_back(word, texts) for word in piece.split()]
@@ -95,7 +95,7 @@ def read_command(line: str) -> Command:
 
 
 def _keep_first_line(match: re.Match[str]) -> str:
-    return " " + match[0].partition("\n")[0].partition(match[2])[2]
+    return f" {match[3]}"
 
 
 def _back(word: str, texts: list[str]) -> str:

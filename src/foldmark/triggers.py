@@ -72,7 +72,7 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
         return Reason("manual", above, 0, "asked for")
     if above >= room.cap:
         return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
-    if above < room.nothing_below or above < view.state.held:
+    if above < room.nothing_below or above < view.state.held or _in_vain(view, measured):
         return None
     if policy.triggers is not None:
         reason: Reason | None = policy.triggers(view, now)
@@ -90,6 +90,12 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
             f"{above:,} tokens above the static prefix; without prices {room.trigger:,} is the limit",
         )  # fmt: skip
     return None
+
+
+def _in_vain(view: View, measured: Sizes) -> bool:
+    """Whether the last attempt gained nothing and the request has hardly grown since: trying again would not either."""
+    last = view.attempts[-1] if view.attempts else None
+    return bool(last and last.outcome == "ineffective" and measured.whole < 1.1 * last.before)
 
 
 def rent(prices: Price, room: Room, measured: Sizes) -> Reason | None:

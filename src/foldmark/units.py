@@ -15,37 +15,16 @@ ENOUGH = 5  # plain words; poorer units go on with the next line
 MOST = 200
 LABEL = 40  # a line up to this long that ends in a colon is a label
 
-WHOLE_CHARACTERS = 1_048_576
-_HEAD, _TAIL, _TROUBLE = 524_288, 262_144, 262_144
-
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
 _VIEW = re.compile(r"^\s*\d+→\s*")
 _NUMBERED = re.compile(r"^\s*\d+(?:→|\t|[|:]\s|\s{2,}|-\s)\s*")
 _BREAK = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[}\]]),\s*(?=[{\[\"])|,\s*(?=\"[\w -]{1,40}\"\s*:)|\s+(?=\{)")
 _SPACE = re.compile(r"\s+|(?<=,)(?=\D)")
-_TROUBLE_LINE = re.compile(
-    r"(?im)^.*\b(?:error|fail(?:ed|ure)?|fatal|exception|traceback|panic|denied|refused|timed? ?out)\b.*$"
-)
 
 
 def strip_number(line: str) -> str:
     """The line without the line number that file views put in front; what duplicates are compared by."""
     return _NUMBERED.sub("", line, count=1).strip()
-
-
-def shorten(text: str) -> str:
-    """A text over 1 MiB as its head, its tail and its trouble lines; others as they are."""
-    if len(text) <= WHOLE_CHARACTERS:
-        return text
-    middle = text[_HEAD:-_TAIL]
-    trouble: list[str] = []
-    size = 0
-    for found in _TROUBLE_LINE.finditer(middle):
-        if size > _TROUBLE:
-            break
-        trouble.append(found[0][:LONG])
-        size += len(trouble[-1])
-    return "\n".join((text[:_HEAD], *trouble, text[-_TAIL:]))
 
 
 def cut(text: str) -> Iterator[tuple[int, str]]:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from data import shared
 from foldmark import kinds
 from foldmark.events import ToolCall
 from foldmark.kinds.body import Body, count_lines, shorten, word_border
@@ -291,6 +292,22 @@ def test_an_object_names_every_key_it_shortens() -> None:
     assert '"ok": true' in shown
 
 
+def test_an_array_of_arrays_says_what_stands_inside() -> None:
+    text = json.dumps([[{"id": n, "text": "words " * 90}] for n in range(9)])
+    said = "JSON array of 9 arrays, the first an array of 1 object with id, text"
+    assert kinds.outcome(text) == said
+    assert kinds.preview(text, None, 60, count).startswith(said)
+
+
+def test_an_editor_that_refuses_says_why_in_the_outcome() -> None:
+    window = "\n".join(f"{n}:x = {n}" for n in range(10, 60))
+    text = (
+        f"Your edit was refused.\n\nERRORS:\n- E999 SyntaxError: unmatched\n\n[File: a.py (90 lines total)]\n{window}\n"
+    )
+    said = kinds.outcome(text, call("edit", path="a.py"))
+    assert said == "Your edit was refused.; - E999 SyntaxError: unmatched; lines 10-59 of 90"
+
+
 def test_json_outcome_holds_short_values_and_no_float_noise() -> None:
     text = '{"order": "W7", "total": 10.50, "paid": false, "items": [1, 2]}'
     assert kinds.outcome(text) == "JSON object with 4 keys: order=W7, total=10.50, paid=false; also items"
@@ -358,3 +375,26 @@ def test_an_outcome_is_one_short_line(text: str) -> None:
     assert said
     assert "\n" not in said
     assert len(said) < 1_500
+
+
+@pytest.mark.data
+def test_previews_of_real_results_hold_only_lines_of_their_bodies() -> None:
+    calls: dict[str, ToolCall] = {}
+    seen = 0
+    with shared("data/trajectories/pi-coding-agent/large-session.jsonl").open() as file:
+        for record in map(json.loads, file):
+            message = record.get("message") or {}
+            for block in message.get("content") or [] if isinstance(message.get("content"), list) else []:
+                if block.get("type") == "toolCall":
+                    calls[block["id"]] = call(block["name"], **block["arguments"])
+            if message.get("role") != "toolResult":
+                continue
+            text = "".join(block.get("text", "") for block in message["content"])
+            shown = kinds.preview(text, calls.get(message["toolCallId"]), 200, count)
+            lines = {line.rstrip("\r") for line in kinds.clean_text(text).split("\n")}
+            strange = [line for line in shown.split("\n") if line not in lines and not line.startswith("… ")]
+            strange = [line for line in strange if "more characters of this line not shown" not in line]
+            assert len(strange) <= 1, strange  # our own first line
+            assert len(shown) <= len(text)
+            seen += shown != text
+    assert seen > 50

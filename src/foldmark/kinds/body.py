@@ -185,6 +185,10 @@ def compose(body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, co
             continue
         chosen[number] = shown
         spent += cost + gap
+    for number in [number + 1 for number in chosen if number + 2 in chosen and number + 1 not in chosen]:
+        alone = body.line(number)
+        if alone is not None and len(alone) <= 40:  # the marker for one line costs more than most lines
+            chosen[number] = shorten(alone)
     text = _render(chosen, body.total, top)
     while count(text) > budget_tokens and chosen:
         chosen.popitem()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, plural, profile
+from foldmark.kinds.base import Kind, clip, plural, profile, sample
 from foldmark.kinds.body import Body, clean_text, count_lines
 
 _EXIT = re.compile(
@@ -53,8 +54,9 @@ def denial(text: str) -> str:
 
 
 def error_lines(text: str, limit: int = 3) -> list[str]:
-    """The first lines of trouble, each cut at a word's end."""
-    return [clip(clean_text(line), 200) for line in list(Body(text).trouble(12).values())[:limit]]
+    """The first lines of trouble, each cut at a word's end; bare headings like `ERRORS:` are none."""
+    found = (line for line in Body(text).trouble(12).values() if len(line.strip()) > 8)
+    return [clip(clean_text(line), 200) for line in islice(found, limit)]
 
 
 _PROGRESS = re.compile(
@@ -87,6 +89,8 @@ def outcome(text: str, call: ToolCall | None) -> str:
         said.append(f"commit {clip(clean_text(commit[0]), 120)}")
     if found := error_lines(text):
         said.append("errors: " + " | ".join(found))
+    elif call is not None and profile(call).role in ("searches", "reads"):
+        said += [f"first line: {clip(clean_text(line), 120)}" for line in sample(text, 1) if len(line) < 1_900]
     elif last := _last_line(text):
         said.append(f"last line: {last}")
     return "; ".join(said)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plural, profile, sample
 from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+from foldmark.kinds.commands import error_lines
 
 _NUMBERED = re.compile(r"^\s{0,8}(\d{1,7})(?:→|\t|: ?|\| ?)")
 _WINDOW = re.compile(r"^\[File: (.+?) \((\d+) lines total\)\]", re.MULTILINE)
@@ -44,12 +45,21 @@ def outcome(text: str, call: ToolCall | None) -> str:
     lines = count_lines(text)
     if lines <= 1 and len(text) <= 160:
         return clip(clean_text(text)) or "empty"
+    span = numbered_range(text)
     if window := _WINDOW.search(text[:400]):
-        span = numbered_range(text)
-        return f"lines {span[0]:,}-{span[1]:,} of {int(window[2]):,}" if span else f"window on {int(window[2]):,} lines"
-    if span := numbered_range(text):
-        return plural(span[1], "line") if span[0] == 1 else f"lines {span[0]:,}-{span[1]:,}"
-    return plural(lines, "line")
+        total = int(window[2])
+        said = f"lines {span[0]:,}-{span[1]:,} of {total:,}" if span else f"window on {plural(total, 'line')}"
+    elif span:
+        said = plural(span[1], "line") if span[0] == 1 else f"lines {span[0]:,}-{span[1]:,}"
+    else:
+        return plural(lines, "line")
+    first = next(iter(sample(text, 1)), "")
+    if _NUMBERED.match(first) or _WINDOW.match(first):
+        return said
+    # Words in front of the numbered lines are the tool's own: an editor that refuses says why there.
+    head = text[:1_000]
+    errors = error_lines(head[: head.rfind("\n") + 1], 2)
+    return "; ".join([clip(clean_text(first), 160), *errors, said])
 
 
 def _wanted(body: Body) -> Iterator[tuple[int, str]]:

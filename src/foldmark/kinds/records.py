@@ -75,6 +75,8 @@ def describe(value: Any) -> str:
             if value and all(isinstance(item, dict) for item in value):
                 keys = list(dict.fromkeys(key for item in value[:50] for key in item))
                 return f"array of {plural(len(value), 'object')} with {clean_text(listed(keys, 10))}"
+            if value and all(isinstance(item, list) for item in value):
+                return f"array of {plural(len(value), 'array')}, the first an {describe(value[0])}"
             return f"array of {plural(len(value), 'item')}"
         case str():
             return f"text of {plural(len(value), 'character')}"
@@ -153,7 +155,7 @@ def _items(text: str, budget_tokens: int, count: Count, top: str) -> str:
         raw = text[start:end] if end - start <= 4_000 else ""
         piece = raw if is_array else f"{label}: {raw}"
         cost = count(piece) + 1
-        if not raw or cost > budget_tokens // 3 or spent + cost > budget_tokens:
+        if not raw or cost > budget_tokens // (2 if index == 0 else 3) or spent + cost > budget_tokens:
             piece = f"{label if is_array else label + ':'} … {end - start:,} characters not shown …"
             cost = 18
             if is_array or spent + cost > budget_tokens:
