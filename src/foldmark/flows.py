@@ -78,7 +78,7 @@ def compact(
     reason = due(view, policy, space, measured, now, force)
     if not reason:
         return not_due(view, space, measured.whole)
-    mark = mark_at(view.events, policy, "compaction", now)
+    mark = mark_at(view.events, policy, "compaction", now, view.mark)
     events = dressed(*clean(view.events, mark, policy))
     span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:

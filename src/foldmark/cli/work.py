@@ -24,7 +24,7 @@ from foldmark.refs import event_ref
 from foldmark.reports import Entry
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Key
+from foldmark.tokens import count
 from foldmark.wire import by_name
 
 TENANT, USER = "local", "local"
@@ -200,7 +200,7 @@ def _contract(
         "outcome": report.outcome,
         "session": opened.name,
         "db": str(place.db),
-        "input_tokens": uncompacted(log, made.tokens.static),
+        "input_tokens": uncompacted(opened, log, made.tokens.static),
         "request_tokens": size,
         "budget_tokens": min(ceiling, made.ceiling),
         "boundary": event_ref(report.boundary) if report.boundary else None,
@@ -223,17 +223,24 @@ def _contract(
     }
 
 
-def uncompacted(log: Sequence[Event], static: int) -> int:
+def uncompacted(opened: Session, log: Sequence[Event], static: int) -> int:
     """Tokens of the same request with nothing admitted, cleaned or covered."""
-    total = static
-    for event in log:
-        if event.role == "control":
+    shown = (event for event in log if event.role != "control")
+    return static + sum(event.tokens + MESSAGE_OVERHEAD + _hidden(opened, event) for event in shown)
+
+
+def _hidden(opened: Session, event: Event) -> int:
+    """Tokens that previews save. Of a body over 20 MB a quarter of its bytes is taken for its tokens."""
+    saved = 0
+    for part in event.parts:
+        if not isinstance(part, ToolResult | Paste) or not part.artifact:
             continue
-        total += event.tokens + MESSAGE_OVERHEAD
-        for part in event.parts:
-            if isinstance(part, ToolResult | Paste) and part.artifact:
-                total += max(0, part.artifact.tokens - event.tokens)
-    return total
+        whole = part.artifact.tokens
+        if not whole and part.artifact.size <= 20_000_000:
+            body = opened.artifacts.read(opened.key.tenant, part.artifact.sha256)
+            whole = count(body.decode("utf-8", "surrogatepass"))
+        saved += (whole or part.artifact.size // 4) - count(part.text)
+    return saved
 
 
 def next_request(opened: Session, wire: str) -> Request:
@@ -265,4 +272,4 @@ def _whole(opened: Session, event: Event) -> Event:
     return msgspec.structs.replace(event, parts=tuple(parts))
 
 
-__all__ = ["Compaction", "Key", "Place", "compact_transcript", "export_session", "import_transcript", "next_request"]
+__all__ = ["Compaction", "Place", "compact_transcript", "export_session", "import_transcript", "next_request"]
