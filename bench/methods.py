@@ -50,10 +50,32 @@ def session_of(messages: Sequence[Message], policy: Policy, store: Any = None) -
 def foldmark(preset: str) -> Method:
     def compact(messages: Sequence[Message], tools: Sequence[Message], target_tokens: int) -> list[Message]:
         session = session_of(messages, policy_of(preset, target_tokens))
+        session.describe(tools=tools)
         session.compact(force=True, window=WINDOW)
-        return list(session.request(tools=tools, window=WINDOW, wire=openai_chat).payload()["messages"])
+        return payload(session)
 
     return Method("foldmark", compact)
+
+
+class Grown:
+    """foldmark on a growing history: recorded once, each cut compacted in a scope of its own that sees all."""
+
+    def __init__(self, messages: Sequence[Message], preset: str) -> None:
+        self.messages, self.preset, self.store = messages, preset, MemoryStore()
+        self.log = Session("bench", store=self.store, policy=Policy.preset(preset))
+
+    def at(self, cut: int, target_tokens: int) -> Session:
+        """The session compacted to a target when `messages[:cut]` is all that happened. Cuts must rise."""
+        self.log.follow(list(self.messages[:cut]), wire=openai_chat)
+        scope = f"cut-{cut}-{target_tokens}"
+        policy = policy_of(self.preset, target_tokens)
+        session = Session("bench", store=self.store, policy=policy, scope=scope)
+        session.compact(force=True, window=WINDOW)
+        return session
+
+
+def payload(session: Session) -> list[Message]:
+    return list(session.request(window=WINDOW, wire=openai_chat).payload()["messages"])
 
 
 def keep_last() -> Method:

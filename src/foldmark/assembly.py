@@ -14,6 +14,7 @@ from foldmark.policy import Layout
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 from foldmark.rounds import newest_user
+from foldmark.warm import Recent, grows
 
 NO_RESULT = "[No result was recorded for this call: it was interrupted, refused, or is still waiting.]"
 """Marker for a call without a result: providers refuse a call that stands alone."""
@@ -31,7 +32,7 @@ def assemble(
     bar: str = "",
 ) -> Draft:
     """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
-    repaired, warnings = repair([event for event in dressed(events, changes) if event.role != "control"])
+    repaired, warnings = shown(events, changes)
     head: list[Event] = []
     if checkpoint:
         if layout.checkpoint == "system":
@@ -81,27 +82,53 @@ def _system_as_user(event: Event) -> Event:
 
 def dressed(events: Sequence[Event], changes: Sequence[Change]) -> list[Event]:
     """Cleaned events as they are shown, with refs; their `tokens` are those of the shown form."""
+    if not events:
+        return []
+    place = ("dressed", events[0].session, events[0].seq)
+    known = _memory.get(place)
+    done: list[Event] = known.out if known and grows(known.events, events) else []
     demoted = {change.seq for change in changes if change.status == "demoted"}
-    return [dress(event, event.seq in demoted) for event in events]
+    out = [*done, *(dress(event, event.seq in demoted) for event in events[len(done) :])]
+    _memory.put(place, _Done(events, out, []))
+    return out
 
 
-_dressed: dict[tuple[int, bool], tuple[Event, Event]] = {}
+def shown(events: Sequence[Event], changes: Sequence[Change]) -> tuple[list[Event], list[str]]:
+    """Dressed and repaired, control records left out. Goes on from the last assistant step that it has seen before:
+    nothing in front of one can change any more."""
+    found = [event for event in dressed(events, changes) if event.role != "control"]
+    if not found:
+        return [], []
+    place = ("shown", found[0].session, found[0].seq)
+    known = _memory.get(place)
+    head = known if known and grows(known.events, found) else _Done([], [], [])
+    out, warnings = repair(found[len(head.events) :])
+    out, warnings = [*head.out, *out], [*head.warnings, *warnings]
+    last = next((at for at in range(len(found) - 1, 0, -1) if found[at].role == "assistant"), 0)
+    if last > len(head.events):
+        before, said = repair(found[len(head.events) : last])
+        _memory.put(place, _Done(found[:last], [*head.out, *before], [*head.warnings, *said]))
+    return out, warnings
+
+
+class _Done(msgspec.Struct):
+    """Events that were worked through, what came out, and what had to be said."""
+
+    events: Sequence[Event]
+    out: list[Event]
+    warnings: list[str]
+
+
+_memory: Recent[_Done] = Recent(128)
 
 
 def dress(event: Event, demoted: bool = False) -> Event:
-    """The event as it is shown: refs behind previews and demoted results. Remembered per event object."""
+    """The event as it is shown: refs behind previews and demoted results."""
     if not demoted and event.role != "system" and not event.artifacts:
         return event
-    known = _dressed.get((id(event), demoted))
-    if known and known[0] is event:
-        return known[1]
-    if len(_dressed) > 20_000:
-        _dressed.clear()
     parts = tuple(_dress_part(part, event.seq, demoted) for part in event.parts)
     role, origin = ("user", "injected") if event.role == "system" else (event.role, event.origin)
-    out = priced(msgspec.structs.replace(event, parts=parts, role=role, origin=origin))
-    _dressed[(id(event), demoted)] = (event, out)
-    return out
+    return priced(msgspec.structs.replace(event, parts=parts, role=role, origin=origin))
 
 
 def _dress_part(part: Part, seq: int, demoted: bool) -> Part:

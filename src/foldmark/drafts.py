@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Protocol
 
 import msgspec
@@ -13,6 +14,7 @@ from foldmark.errors import WireError
 from foldmark.events import Event
 from foldmark.reports import Change, Report
 from foldmark.tokens import count, event_tokens, tool_tokens
+from foldmark.warm import Recent, grows
 
 MESSAGE_OVERHEAD = 4
 """Tokens that a message costs beside its parts (role and separators, as OpenAI's counting guide has it)."""
@@ -28,7 +30,7 @@ class Wire(Protocol):
         max_output: int | None = None,
     ) -> dict[str, Any]: ...  # fmt: skip
 
-    def validate(self, payload: Mapping[str, Any]) -> Sequence[Any]: ...
+    def validate(self, payload: Mapping[str, Any], known_prefix: int = 0) -> Sequence[Any]: ...
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,16 @@ class Request:
     max_output: int | None = None
     _memo: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
+    def _place(self) -> tuple[str, str, int]:
+        first = next((message for message in self.messages if message.seq), None)
+        return (self.wire.NAME, first.session if first else "", first.seq if first else 0)
+
+    def _valid_messages(self) -> int:
+        """How many messages of the payload were validated before. The newest two of the last payload are looked at
+        again: what follows may have been merged into them."""
+        known = _validated.get(self._place())
+        return max(0, known.count - 2) if known and grows(known.messages, self.messages) else 0
+
     def with_report(self, report: Report) -> Request:
         """The same request under another report."""
         return replace(self, report=report)
@@ -89,15 +101,22 @@ class Request:
         """
         key = model or ""
         if key not in self._memo:
-            out = self.wire.write(
-                self.system, self.tools, self.messages, model=model, max_output=self.max_output
-            )
-            problems = [found for found in self.wire.validate(out) if found.certainty == "known"]
+            out = self.wire.write(self.system, self.tools, self.messages, model=model, max_output=self.max_output)
+            problems = self.wire.validate(out, self._valid_messages())
             if problems:
                 first = problems[0]
                 raise WireError(first.path, f"{first.message} ({first.code}; {len(problems)} problem(s) in all)")
+            _validated.put(self._place(), _Valid(self.messages, len(out["messages"])))
             self._memo[key] = out
         return dict(self._memo[key])
+
+
+class _Valid(msgspec.Struct):
+    messages: tuple[Event, ...]
+    count: int
+
+
+_validated: Recent[_Valid] = Recent()
 
 
 def static_tokens(system: str, tools: Sequence[Mapping[str, Any]]) -> int:
@@ -111,8 +130,12 @@ def priced(event: Event) -> Event:
 
 
 def cost(events: Sequence[Event]) -> int:
-    """Tokens of events as messages, overhead included; control events are never sent."""
-    return sum(event.tokens + MESSAGE_OVERHEAD for event in events if event.role != "control")
+    """Tokens of events as messages, overhead included; control events have no tokens and are never sent."""
+    silent = sum(event.role == "control" for event in events)
+    return sum(map(_tokens, events)) + MESSAGE_OVERHEAD * (len(events) - silent)
+
+
+_tokens = attrgetter("tokens")
 
 
 def payload_bytes(payload: Mapping[str, Any]) -> bytes:

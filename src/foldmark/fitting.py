@@ -37,15 +37,15 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
 
 
 def sizes(draft: Draft, static: int) -> Sizes:
+    """Tokens of the draft by part."""
     tail = draft.messages[draft.head :]
-    results = sum(event.tokens for event in tail if event.role == "tool")
-    previews = sum(event.tokens for event in tail if event.artifacts)
+    results = [event for event in tail if event.role == "tool"]
     return Sizes(
         static=static,
         checkpoint=cost(draft.messages[: draft.head]),
         tail=cost(tail),
-        results=results,
-        previews=previews,
+        results=sum(event.tokens for event in results),
+        previews=sum(event.tokens for event in results if getattr(event.parts[0], "artifact", None)),
     )
 
 

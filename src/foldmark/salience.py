@@ -54,13 +54,16 @@ AGING = 0.75
 _TROUBLE = (
     "error errors fail failed failing failure failures fatal exception traceback panic denied refused timeout "
     "warning assert assertion crash crashed broken invalid missing unexpected expected cannot unable abort "
-    "aborted rejected conflict undefined unknown forbidden unauthorized stack killed overflow leak")
+    "aborted rejected conflict undefined unknown forbidden unauthorized stack killed overflow leak"
+)
 _LIMIT = (
     "not never only must no without except unless until before after instead always cannot don doesn won shouldn "
-    "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid")
+    "limit limits max maximum min minimum least most require required requires forbid exactly keep avoid"
+)
 _DECISION = (
     "decided decide decision chose choose chosen choosing instead because therefore prefer rather agreed "
-    "conclude concluded root cause switched rejected")
+    "conclude concluded root cause switched rejected"
+)
 _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for words in (_TROUBLE, _LIMIT, _DECISION))
 _DIGIT = re.compile(r"\d")
 _NO_SYMBOLS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 9, 32, 95, *range(0xC0, 0x250)])
@@ -148,7 +151,7 @@ class _Cutting:
         surprise = _Surprise(tally).__getitem__
         inside = {mask: log(count) for mask, count in Counter(chain.from_iterable(self.masks)).items()}
         whole = log(len(self.texts) + 1.0)
-        said = self.event.role == "assistant"
+        said, told = self.event.role == "assistant", self.event.role in ("assistant", "user")
         prose = SAID + SAID_MUCH * min(1.0, max(0.0, 20 * tally.said / (tally.characters + 1.0) - 2))
         out: list[float] = []
         for order, text in enumerate(self.texts):
@@ -158,7 +161,7 @@ class _Cutting:
             logit += CONTRAST * (whole - common) / whole + PRICE * log(prices[order])
             logit += SYMBOLS * len(text.translate(_NO_SYMBOLS)) / len(text)
             logit += _says(text, masks, said and line > 0)
-            if said:
+            if told:
                 logit += prose if line else ARGUMENTS
             out.append(log1p(exp(min(logit, 30.0))))
         return out

@@ -26,7 +26,8 @@ IDLE_SECONDS = 300.0
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes of the scope's next request in tokens: `whole` as it would go out now, `alive` its part that the
-    provider's cache still holds, `landed` after a compaction (C'), `past` those already sent since the last one."""
+    provider's cache still holds, `landed` after a compaction (C'), `past` those already sent since the last one (read
+    off the log only when there are prices, which alone ask for them)."""
 
     whole: int
     alive: int
@@ -44,21 +45,26 @@ def sizes(view: View, events: Sequence[Event], policy: Policy, room: Room, now: 
     """Measure the view; `events` are its events as the mark shows them. Requests since the last compaction are read off the log: one per assistant event that
     was recorded after it, at the reported input, else the static prefix plus the tokens in front of it."""
     checkpoint = view.checkpoint
-    running = room.static + (checkpoint.tokens if checkpoint else 0) + sum(event.tokens for event in view.kept)
-    sent_after = checkpoint.head if checkpoint else 0
-    past: list[int] = []
-    for event in events:
-        if event.role == "assistant" and event.seq > sent_after:
-            past.append(event.usage.input if event.usage and event.usage.input else running)
-        if event.role != "control":
-            running += event.tokens + MESSAGE_OVERHEAD
+    start = room.static + (checkpoint.tokens if checkpoint else 0) + cost(view.kept)
+    past = _past(events, start, checkpoint.head if checkpoint else 0) if policy.prices else ()
     if checkpoint and checkpoint.compacted_size:
         landed = checkpoint.compacted_size
     else:
         landed = room.static + max(room.landing, _newest_round(events) + CHECKPOINT_FLOOR)
     cold = is_cold(view, policy.prices, now)
-    alive = 0 if cold else min(view.state.last_size, running)
-    return Sizes(whole=running, alive=alive, landed=landed, past=tuple(past))
+    whole = start + cost(events)
+    alive = 0 if cold else min(view.state.last_size, whole)
+    return Sizes(whole=whole, alive=alive, landed=landed, past=past)
+
+
+def _past(events: Sequence[Event], size: int, sent_after: int) -> tuple[int, ...]:
+    out: list[int] = []
+    for event in events:
+        if event.role == "assistant" and event.seq > sent_after:
+            out.append(event.usage.input if event.usage and event.usage.input else size)
+        if event.role != "control":
+            size += event.tokens + MESSAGE_OVERHEAD
+    return tuple(out)
 
 
 def _newest_round(events: Sequence[Event]) -> int:

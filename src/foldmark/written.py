@@ -11,19 +11,37 @@ import msgspec
 
 from foldmark.drafts import Request
 from foldmark.events import Event, Paste, Text, ToolResult, fingerprint
+from foldmark.warm import Recent, grows
 
 _LEADING = "#"  # "#2": the first two parts of the message are ours, the rest was merged behind them
 
 
 def ours(made: Request) -> dict[str, str]:
-    """Fingerprints of what we wrote into a request, as it will be read back.
+    """Fingerprints of what we wrote into a request, as it will be read back; of a request that goes on from the last
+    one, only what is new in it.
 
     The value is the fingerprint of the event that a message stands for, empty for a message that stands for none
     (a checkpoint, a marker), or `#n` for a first part behind which n - 1 more are ours.
     """
+    place = _place(made)
+    known = _seen.get(place)
+    old = known if known and grows(known, made.messages) else ()
+    _seen.put(place, made.messages[: made.stable])
+    return _written(made, made.messages[len(old) :])
+
+
+_seen: Recent[tuple[Event, ...]] = Recent()
+
+
+def _place(made: Request) -> tuple[str, int, int]:
+    first = next((message for message in made.messages if message.seq), None)
+    return (first.session, first.seq, made.report.version) if first else ("", 0, made.report.version)
+
+
+def _written(made: Request, messages: Sequence[Event]) -> dict[str, str]:
     out: dict[str, str] = {}
     changed = {change.seq for change in made.report.changes}
-    for message in made.messages:
+    for message in messages:
         if message.seq and message.seq not in changed and not message.artifacts and message.origin != "injected":
             continue
         bare = _as_read(message)

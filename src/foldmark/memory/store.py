@@ -241,8 +241,12 @@ class MemoryStore:
     def written(self, key: Key, hashes: Sequence[str]) -> dict[str, str]:
         with self._lock:
             root = list(self._row(key).lineage())[-1][0]
-            family = [root, *self._below(root, children=False)]
-            return {each: row.written[each] for row in reversed(family) for each in hashes if each in row.written}
+            family = {id(root), *(id(other) for other in self._below(root, children=False))}
+            found: dict[str, str] = {}
+            for row in self._rows.values():  # as they were made: the newest word of a family holds
+                if id(row) in family:
+                    found.update({each: row.written[each] for each in hashes if each in row.written})
+            return found
 
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
         with self._lock:

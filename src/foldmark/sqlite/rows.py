@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import msgspec
 import zstandard
@@ -52,9 +53,15 @@ def pack(value: Any) -> bytes:
         return json.dumps(msgspec.to_builtins(value), ensure_ascii=True).encode()
 
 
+@cache
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(cast(Any, kind))
+
+
 def unpack(data: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(data, type=kind)
+        found: T = _decoder(cast(Hashable, kind)).decode(data)
+        return found
     except msgspec.DecodeError:
         return msgspec.convert(json.loads(data), kind)
 

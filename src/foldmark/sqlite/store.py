@@ -309,7 +309,7 @@ class SQLiteStore:
         for chunk in in_chunks(list(hashes), 500):
             rows = self._db.execute(
                 "SELECT hash, stands_for FROM written JOIN session ON session.id = written.session "
-                f"WHERE session.root = ? AND hash IN ({marks(chunk)})",
+                f"WHERE session.root = ? AND hash IN ({marks(chunk)}) ORDER BY session.id",
                 (known.row.root, *chunk),
             )
             found.update(rows.fetchall())
