@@ -97,6 +97,8 @@ def _admit_result(
     if result is None or result.artifact or not _is_big(result.text, limit, policy.admission.inline_bytes, meter):
         return event, []
     shown = redact(result.text)
+    if call:  # previews of commands name the command
+        call = msgspec.structs.replace(call, arguments=redact(call.arguments))
     kind = recognise(shown, call)
     preview = kind.preview(shown, policy.admission.preview_tokens, meter)
     if len(preview) >= len(result.text):

@@ -90,13 +90,13 @@ def _extend(messages: list[Message], group: Group[Message], _used: UsedIds) -> N
 
 def _fresh(message: Message) -> Message:
     """A copy that a caller may change (mark for caching, extend) without touching what is remembered."""
-    copy = dict(message)
-    content = copy.get("content")
-    if type(content) is list:
-        copy["content"] = [dict(part) for part in content]
-    calls = copy.get("tool_calls")
-    if calls is not None:
-        copy["tool_calls"] = [{**call, "function": dict(call["function"])} for call in calls]
+    copy = message.copy()
+    if type(copy.get("content")) is list:
+        copy["content"] = [part.copy() for part in copy["content"]]
+    if "tool_calls" in copy:
+        copy["tool_calls"] = calls = [call.copy() for call in copy["tool_calls"]]
+        for call in calls:
+            call["function"] = call["function"].copy()
     return copy
 
 

@@ -1,0 +1,384 @@
+"""Writes what the docs can take from the code: `docs/reference/*.md`, and the sample output in README.md.
+
+    python docs/generate.py            # or: make docs
+    python docs/generate.py --check    # writes nothing; exit code 1 and the names of stale files
+
+The same code gives the same pages: nothing here depends on time, machine or order of files.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import tempfile
+import textwrap
+import typing
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from typer.models import ArgumentInfo, OptionInfo
+from typer.testing import CliRunner
+
+import foldmark
+from foldmark import drafts, errors, events, following, importers, policy, prices, profiles, reports, retrieval
+from foldmark.artifacts import Artifacts
+from foldmark.cli.app import EXIT_CODES, app
+from foldmark.control import Control
+from foldmark.session import Recorded, Session
+from foldmark.wire import openai_chat
+from foldmark.wire import values as wire_values
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTE = "<!-- Written by docs/generate.py from the code; change the docstrings instead, then run `make docs`. -->\n"
+SAMPLE = ("<!-- sample -->\n", "<!-- /sample -->")
+SAMPLE_WORDS = ("examples/session.json", "--target", "12000", "--out", "next.json")
+
+
+# -- what the code says of itself
+
+
+def sentences(kind: type) -> dict[str, str]:
+    """Field or constant name -> the string that stands under it in the source."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
+    out: dict[str, str] = {}
+    for here, after in pairwise(body):
+        if isinstance(here, ast.AnnAssign) and isinstance(here.target, ast.Name) and isinstance(after, ast.Expr):
+            out[here.target.id] = one_line(ast.literal_eval(after.value))
+    return out
+
+
+def types(kind: type) -> dict[str, str]:
+    """Field name -> its type as written."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    fields = [node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    return {node.target.id: ast.unparse(node.annotation) for node in fields if isinstance(node.target, ast.Name)}
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def doc(thing: Any) -> str:
+    """The docstring as Markdown: paragraphs stay, indented code becomes a fence."""
+    text = inspect.getdoc(thing) or ""
+    if not text:
+        raise SystemExit(f"docs/generate.py: {thing!r} has no docstring")
+    blocks = []
+    for block in text.split("\n\n"):
+        rows = block.splitlines()
+        code = all(row.startswith("    ") for row in rows)
+        listed = any(row.startswith("- ") for row in rows)
+        blocks.append(f"```text\n{textwrap.dedent(block)}\n```" if code else block if listed else one_line(block))
+    return "\n\n".join(blocks)
+
+
+def table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; `head` names the columns, separated by commas."""
+    columns = head.split(", ")
+    lines = [columns, ["---"] * len(columns), *([cell(text) for text in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def signature(name: str, thing: Any, *, skip_self: bool = False) -> str:
+    """The call as one would write it, one parameter a line when long."""
+    found = inspect.signature(thing)
+    parameters = [p for p in found.parameters.values() if not (skip_self and p.name == "self")]
+    words = [tidy(p) for p in parameters]
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        first = next((at for at, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY), None)
+        words = words if first is None else [*words[:first], "*", *words[first:]]
+    gives = found.return_annotation
+    after = "" if gives in (inspect.Signature.empty, "None", None) else f" -> {gives}"
+    line = f"{name}({', '.join(words)}){after}"
+    return line if len(line) <= 100 else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){after}"
+
+
+def tidy(parameter: inspect.Parameter) -> str:
+    """A parameter as written; a default that is a function shows as `...`."""
+    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+    if parameter.default is parameter.empty:
+        return f"{star}{parameter.name}{kind}"
+    given = "..." if callable(parameter.default) else repr(parameter.default)
+    return f"{parameter.name}{kind} = {given}" if kind else f"{parameter.name}={given}"
+
+
+def methods(kind: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties, in the order of the source."""
+    for name, thing in vars(kind).items():
+        if not name.startswith("_") and (inspect.isfunction(thing) or isinstance(thing, property | staticmethod)):
+            yield name, thing
+
+
+# -- Python
+
+
+OWNERS = {"Control": "session.control"}
+
+
+def member(kind: type, name: str, thing: Any) -> str:
+    """A method or property with its docstring; "" when it has none."""
+    owner = kind.__name__ if isinstance(thing, staticmethod) else OWNERS.get(kind.__name__, kind.__name__.lower())
+    if isinstance(thing, property):
+        return f"**`{owner}.{name}`** {doc(thing)}\n" if thing.__doc__ else ""
+    plain = thing.__func__ if isinstance(thing, staticmethod) else thing
+    return function(f"{owner}.{name}", plain, skip_self=True) if plain.__doc__ else ""
+
+
+def value(kind: type) -> str:
+    """A frozen value: its docstring and fields."""
+    home = "foldmark" if kind.__name__ in foldmark.__all__ else kind.__module__
+    said, written = sentences(kind), types(kind)
+    names: Iterable[str] = getattr(kind, "__struct_fields__", ()) or getattr(kind, "__dataclass_fields__", ())
+    shown = [name for name in names if not name.startswith("_")]
+    if said:
+        fields = table("field, type, meaning", ([code(n), code(written[n]), said.get(n, "")] for n in shown))
+    else:
+        fields = f"Fields: {', '.join(code(f'{name}: {written[name]}') for name in shown)}.\n"
+    members = "\n".join(filter(None, (member(kind, name, thing) for name, thing in methods(kind))))
+    return f"### {kind.__name__}\n\n`from {home} import {kind.__name__}`\n\n{doc(kind)}\n\n{fields}\n{members}"
+
+
+def function(name: str, thing: Any, *, skip_self: bool = False) -> str:
+    return f"```text\n{signature(name, thing, skip_self=skip_self)}\n```\n\n{doc(thing)}\n"
+
+
+def error_tree() -> str:
+    (tree,) = [block for block in (errors.__doc__ or "").split("\n\n") if "FoldmarkError" in block]
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__]
+    rows = ([code(kind.__name__), one_line(inspect.getdoc(kind) or "")] for kind in kinds)
+    return f"```text\n{textwrap.dedent(tree)}\n```\n\n{table('error, meaning', rows)}"
+
+
+def python_page() -> str:
+    names = ", ".join(code(name) for name in sorted(foldmark.__all__))
+    out = [
+        f"# Python\n\n{NOTE}\nStable names, `from foldmark import …`: {names}.\n",
+        "What this page names with a module is meant for use too. Everything else may change in any version.\n",
+        f"## Session\n\n{function('Session', Session)}",
+        *(member(Session, name, thing) for name, thing in methods(Session)),
+        f"## session.control\n\n{doc(Control)}\n",
+        *(member(Control, name, thing) for name, thing in methods(Control)),
+        f"## Events and parts\n\n{doc(events)}\n",
+        *(function(name, getattr(events, name)) for name in EVENT_FUNCTIONS),
+        *map(value, event_values()),
+        "## What comes back\n",
+        *map(value, returned()),
+        f"## Stores\n\n{function('MemoryStore', foldmark.MemoryStore)}\n{function('SQLiteStore', foldmark.SQLiteStore)}",
+        "The protocol is `foldmark.store.Store`. Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
+        *(member(Artifacts, name, thing) for name, thing in methods(Artifacts)),
+        f"## Wires\n\n{doc(foldmark.wire)}\n",
+        *(function(f"openai_chat.{name}", getattr(openai_chat, name)) for name in WIRE_FUNCTIONS),
+        *map(value, (wire_values.Problem, wire_values.Rule)),
+        f"## Tool profiles\n\n{value(profiles.Profile)}\n{function('profile_of', profiles.profile_of)}",
+        f"## Importers\n\n{doc(importers)}\n\n{function('importers.read', importers.read)}",
+        *map(value, (importers.Imported, importers.Child)),
+        f"## Errors\n\n{error_tree()}\nNot due, nothing to clean and no hits are values, never exceptions.\n",
+    ]
+    return "\n".join(text for text in out if text)
+
+
+EVENT_FUNCTIONS = ("user", "assistant", "result", "injected", "control")
+WIRE_FUNCTIONS = ("read", "read_messages", "write", "lost", "validate", "overflow")
+
+
+def event_values() -> tuple[type, ...]:
+    return (
+        events.Event, events.Text, events.Reasoning, events.ToolCall, events.ToolResult, events.Image, events.Paste,
+        events.Opaque, events.Artifact, events.Usage,
+    )  # fmt: skip
+
+
+def returned() -> tuple[type, ...]:
+    return (
+        Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, following.Followed, retrieval.Hit,
+        retrieval.Loaded,
+    )  # fmt: skip
+
+
+# -- policy options
+
+
+def groups() -> list[tuple[str, type]]:
+    plain = policy.Policy()
+    found = [(name, getattr(plain, name)) for name in policy.Policy.__struct_fields__]
+    return [(name, type(group)) for name, group in found if isinstance(group, msgspec.Struct)]
+
+
+def default(given: Any) -> str:
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    return code(f"{given:,}" if is_number else repr(given))
+
+
+def allowed(group: str, field: str) -> str:
+    found = [(low, high) for g, f, low, high in policy._RANGES if (g, f) == (group, field)]
+    return f" Allowed: {found[0][0]:,} to {found[0][1]:,}." if found else ""
+
+
+def options(kind: type, group: str = "") -> str:
+    """The options of a group (of the policy itself: those that are no group) with their sentences."""
+    said, written, plain = sentences(kind), types(kind), kind()
+    fields: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined]
+    own = [name for name in fields if group or name not in dict(groups())]
+    before = f"{group}." if group else ""
+    rows = ([code(before + n), code(written[n]), default(getattr(plain, n)), said[n] + allowed(group, n)] for n in own)
+    return table("option, type, default, meaning", rows)
+
+
+def preset_changes(name: str) -> str:
+    """What a preset sets differently from the plain policy."""
+    made, plain = policy.PRESETS[name](), policy.Policy()
+    changes = [
+        f"`{group}.{field} = {getattr(getattr(made, group), field)!r}`"
+        for group, kind in groups()
+        for field in kind.__struct_fields__
+        if getattr(getattr(made, group), field) != getattr(getattr(plain, group), field)
+    ]
+    return ", ".join(changes) or "the defaults below"
+
+
+def policy_page() -> str:
+    presets = ([code(n), doc(getattr(policy.Policy, n)), preset_changes(n)] for n in policy.PRESETS)
+    out = [
+        f"# Policy options\n\n{NOTE}\n{doc(policy)}\n",
+        'The same names serve in Python, `Policy.coding(budget={"landing_tokens": 12_000})`, and in TOML '
+        "([how to write a policy file](../how-to/policy-file.md)). An unknown name is a `PolicyError` that names the "
+        "nearest known one.\n",
+        f"## Presets\n\n{table('preset, meaning, differs in', presets)}",
+        *(f"## {name}\n\n{doc(kind)}\n\n{options(kind, name)}" for name, kind in groups()),
+        f"## The policy itself\n\n{options(policy.Policy)}",
+        f"## prices\n\n{doc(prices.Price)}\n\n{price_options()}",
+    ]
+    return "\n".join(out)
+
+
+def price_options() -> str:
+    said, written, plain = sentences(prices.Price), types(prices.Price), prices.Price(read=0.1)
+    rows = (
+        [code(f"prices.{n}"), code(written[n]), default(getattr(plain, n)), said.get(n, "")]
+        for n in prices.Price.__struct_fields__
+    )
+    return table("option, type, default, meaning", rows)
+
+
+# -- command line
+
+
+def commands() -> dict[str, Any]:
+    """Command name -> its function, in the order of `--help`."""
+    known = [(info.name, info.callback) for info in app.registered_commands if info.callback]
+    return {name or callback.__name__: callback for name, callback in known}
+
+
+def parameters(command: Any) -> Iterator[tuple[str, Any, type, Any]]:
+    """(name as typed, its Argument or Option, its type, its default) of a command."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind, info = typing.get_args(hints[name])
+        # Inside Annotated, typer takes the first word of an option for its default and puts it right later.
+        typed = name.upper() if isinstance(info, ArgumentInfo) else next(iter(info.param_decls), info.default)
+        yield typed, info, kind, parameter.default
+
+
+def option_row(typed: str, info: Any, kind: Any, given: Any) -> list[str]:
+    what = {"bool": "", "int": " N", "float": " N", "Path": " FILE"}
+    names = [getattr(one, "__name__", "") for one in (kind, *typing.get_args(kind))]
+    word = next((what[name] for name in names if name in what), " TEXT") if isinstance(info, OptionInfo) else ""
+    after = "needed" if isinstance(info, ArgumentInfo) else "" if given in (None, "", False) else code(str(given))
+    return [code(typed + word), info.help or "", after]
+
+
+def command_text(name: str, command: Any) -> str:
+    found = list(parameters(command))
+    words = [typed for typed, info, _, _ in found if isinstance(info, ArgumentInfo)]
+    usage = " ".join(["foldmark", name, *words, "[OPTIONS]"])
+    rows = (option_row(*one) for one in found)
+    return f"## {name}\n\n```text\n{usage}\n```\n\n{doc(command)}\n\n{table('option, meaning, default', rows)}"
+
+
+def exit_codes() -> str:
+    found = {2: ["bad input: an option, file, ref or session that makes no sense or is not there"]}
+    for outcome, number in EXIT_CODES.items():
+        found.setdefault(number, []).append(code(outcome))
+    return table("code, outcome", ([str(number), ", ".join(found[number])] for number in sorted(found)))
+
+
+def command_page() -> str:
+    rows = ([f"[{name}](#{name})", doc(command)] for name, command in commands().items())
+    return "\n".join([
+        f"# Command line\n\n{NOTE}\n{one_line(str(app.info.help))}\n\n{table('command, what it does', rows)}",
+        f"## Exit codes\n\n{exit_codes()}",
+        "An error is one sentence on standard error; with `--json` also an object with `error` and `message` on "
+        "standard output. [The JSON contract](../json-contract.md) lists the keys of all `--json` output.\n",
+        *(command_text(name, command) for name, command in commands().items()),
+    ])
+
+
+# -- README
+
+
+def sample() -> str:
+    """What `foldmark compact` prints for the recorded session, with the command as one would type it."""
+    with tempfile.TemporaryDirectory(prefix="foldmark-docs-") as folder:
+        words = [str(ROOT / SAMPLE_WORDS[0]), *SAMPLE_WORDS[1:-1], str(Path(folder) / SAMPLE_WORDS[-1])]
+        done = CliRunner().invoke(app, ["compact", *words, "--db", str(Path(folder) / "demo.db")])
+    if done.exit_code:
+        raise SystemExit(f"docs/generate.py: foldmark compact failed with {done.exit_code}:\n{done.output}")
+    return f"```console\n$ foldmark compact {' '.join(SAMPLE_WORDS)}\n{done.stdout.rstrip()}\n```\n"
+
+
+def readme() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(SAMPLE[0])
+    _, end, after = rest.partition(SAMPLE[1])
+    if not end:
+        raise SystemExit("docs/generate.py: README.md has lost its <!-- sample --> … <!-- /sample --> marks")
+    return f"{before}{SAMPLE[0]}{sample()}{SAMPLE[1]}{after}"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file with the text it should have."""
+    reference = ROOT / "docs" / "reference"
+    return {
+        reference / "python.md": python_page(),
+        reference / "policy.md": policy_page(),
+        reference / "command-line.md": command_page(),
+        ROOT / "README.md": readme(),
+    }
+
+
+def stale() -> list[str]:
+    """Names of generated files that do not say what the code says."""
+    return [
+        str(path.relative_to(ROOT))
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> None:
+    if "--check" in sys.argv[1:]:
+        if found := stale():
+            sys.exit(f"out of date: {', '.join(found)}; run `make docs`")
+        return
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

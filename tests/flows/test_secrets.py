@@ -1,0 +1,91 @@
+"""A planted secret stands in the log and nowhere else; configuration values and hashes survive everywhere."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from foldmark import Policy, Session, SQLiteStore, ToolCall, assistant, result, user
+from foldmark.cli.work import export_session
+from making import long_session
+
+SECRETS = {
+    "aws": "AKIA" + "QK4XW7ZN2HVT5RYD",
+    "github": "ghp_" + "a8Kf3LqZx9Wm2Rt7Vb5Ny1Cd4Eg6Hj0PsUoI",
+    "password": "correct-horse-battery-9",
+    "url": "s3cr3tpass77",
+}
+HARMLESS = ["max_tokens = 4096", "9f2c41ab7de05c6f1a2b3c4d5e6f708192a3b4c5", "port = 8443", "5f0c7127-5f0e-4d43-b2a7-0f3f0a4f7b1e"]
+
+
+def env_dump() -> str:
+    rows = [f"setting_{number} = value of setting {number}" for number in range(400)]
+    rows[20] = f"AWS_ACCESS_KEY_ID={SECRETS['aws']}"
+    rows[140] = f"remote = https://x:{SECRETS['github']}@github.example/repo.git"
+    rows[390] = f'"db_password": "{SECRETS["password"]}"'
+    rows[210] = f"DATABASE_URL=postgres://app:{SECRETS['url']}@db.internal:5432/app"
+    return "\n".join([*rows[:395], *HARMLESS, *rows[395:]])
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Session:
+    policy = Policy.coding(budget={"target_tokens": 9_000})
+    session = Session("s", store=SQLiteStore(tmp_path / "a.db"), policy=policy, clock=lambda: 1.0)
+    session.record(
+        user(f"Deploy it. The password is db_password={SECRETS['password']}, never print it."),
+        assistant("Reading the environment.", ToolCall("c0", "bash", json.dumps({"command": f"export TOKEN={SECRETS['github']}; env"}))),
+        result("c0", env_dump(), name="bash"),
+    )
+    session.record(*long_session(60)[1:])
+    return session
+
+
+def leaks(text: str) -> list[str]:
+    return [name for name, secret in SECRETS.items() if secret in text]
+
+
+def test_the_log_keeps_what_happened(made: Session) -> None:
+    body = made.load("artifact:3#B0-99999", limit=99_999).text
+    assert all(secret in body for secret in SECRETS.values())
+
+
+def test_no_secret_reaches_a_checkpoint_or_a_preview(made: Session) -> None:
+    assert leaks(made.peek().messages[2].text) == []
+    assert made.compact(window=128_000).outcome == "applied"
+    checkpoint = made.control.history()[0]
+    assert leaks(checkpoint.text) == []
+    assert "never print it" in checkpoint.text
+
+
+def test_no_secret_is_found_by_search_or_shown_in_a_snippet(made: Session) -> None:
+    for query in (*SECRETS.values(), "AWS_ACCESS_KEY_ID", "db_password", "postgres app db.internal"):
+        assert leaks(" ".join(hit.snippet for hit in made.search(query))) == []
+
+
+def test_no_secret_stands_in_units_facts_pieces_or_checkpoints_on_disk(made: Session, tmp_path: Path) -> None:
+    made.compact(window=128_000)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        for table in ("fact", "unit", "piece", "checkpoint", "attempt"):
+            rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+            assert leaks(repr(rows)) == [], table
+
+
+def test_an_export_hides_secrets_unless_it_is_asked_for_raw(made: Session) -> None:
+    assert leaks(export_session(made, "events", raw=False)) == []
+    assert leaks(export_session(made, "openai-chat", raw=False)) == []
+    assert len(leaks(export_session(made, "events", raw=True))) == len(SECRETS)
+
+
+def test_the_same_secret_has_the_same_label(made: Session) -> None:
+    text = export_session(made, "events", raw=False)
+    labels = {part.split("]")[0] for part in text.split("[secret:")[1:]}
+    assert len([label for label in labels if label.startswith("github")]) == 1
+
+
+@pytest.mark.parametrize("harmless", HARMLESS)
+def test_configuration_values_and_hashes_survive(made: Session, harmless: str) -> None:
+    assert harmless in export_session(made, "events", raw=False)
+    assert any(harmless in hit.snippet for hit in made.search(harmless))

@@ -1,0 +1,204 @@
+"""The session's verbs: recording is idempotent and safe from threads, frames are remembered, usage calibrates."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from foldmark import IdConflict, MemoryStore, NotFound, Policy, Session, SQLiteStore, Usage, assistant, user
+from foldmark.wire import anthropic, openai_chat
+from making import long_session, tool_round
+
+BASH = {"name": "bash", "description": "run", "parameters": {"type": "object"}}
+
+
+def session(**options: object) -> Session:
+    return Session("s", **{"clock": lambda: 1_000.0, **options})  # type: ignore[arg-type]
+
+
+def test_recording_returns_the_refs() -> None:
+    made = session()
+    assert made.record(user("a"), assistant("b")).refs == ("event:1", "event:2")
+    assert made.record(user("c")).ref == "event:3"
+
+
+def test_the_same_event_twice_is_a_no_op_and_other_content_a_conflict() -> None:
+    made = session()
+    made.record(user("a", id="m1"))
+    again = made.record(user("a", id="m1"))
+    assert (again.ref, again.known) == ("event:1", 1)
+    with pytest.raises(IdConflict, match="m1"):
+        made.record(user("b", id="m1"))
+    assert len(made.store.log(made.key)) == 1
+
+
+def test_recording_nothing_is_nothing() -> None:
+    assert session().record().refs == ()
+
+
+def test_without_a_policy_tools_that_run_or_write_mean_coding_else_chat() -> None:
+    made = session()
+    assert made.policy.name == "chat"
+    made.request(tools=[BASH], window=50_000)
+    assert made.policy.name == "coding"
+    made.request(tools=[{"type": "function", "function": {"name": "get_weather", "parameters": {}}}], window=50_000)
+    assert made.policy.name == "chat"
+
+
+def test_an_unknown_window_is_a_warned_default() -> None:
+    made = session()
+    made.record(user("hi"))
+    request = made.request()
+    assert "128,000" in request.report.warnings[0]
+    assert made.request(window=64_000).report.warnings == ()
+    assert made.request().report.warnings == (), "the last frame's window is remembered"
+
+
+def test_the_static_prefix_is_counted_and_kept_with_the_session(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.db")
+    made = session(store=store)
+    made.record(user("hi"))
+    first = made.request(system="You are careful.", tools=[BASH], window=50_000, wire=anthropic)
+    assert first.tokens.static > 20
+    again = Session("s", store=SQLiteStore(tmp_path / "a.db")).peek()
+    assert (again.system, again.tools, again.wire.NAME) == ("You are careful.", (BASH,), "anthropic")
+
+
+def test_a_changed_static_prefix_is_an_epoch_and_an_unchanged_one_is_none() -> None:
+    made = session(policy=Policy.coding())
+    made.record(user("hi"))
+    assert made.request(system="A", window=50_000).report.epoch == ""
+    assert made.request(system="A", window=50_000).report.epoch == ""
+    assert made.request(system="B", window=50_000).report.epoch == "static prefix changed"
+
+
+def test_request_compacts_first_when_due_and_not_when_run_is_manual() -> None:
+    inline = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    inline.record(*long_session(60))
+    made = inline.request(window=128_000)
+    assert (made.report.outcome, made.report.epoch) == ("applied", "compaction")
+    assert made.tokens.total <= 9_000
+    keep = {"demote": False, "superseded": False, "duplicates": False}
+    manual = session(policy=Policy.coding(budget={"target_tokens": 9_000}, run="manual", cleanup=keep))
+    manual.record(*long_session(60))
+    assert manual.request(window=128_000).tokens.checkpoint == 0
+    assert manual.compact(window=128_000).outcome == "applied"
+
+
+def test_peek_changes_nothing() -> None:
+    made = session(policy=Policy.coding())
+    made.record(*long_session(30))
+    before = made.store.view(made.key)
+    made.peek()
+    made.explain()
+    assert made.store.view(made.key) == before
+
+
+def test_reported_usage_calibrates_totals_and_never_choices() -> None:
+    made = session(policy=Policy.coding())
+    made.record(*long_session(10))
+    for _ in range(2):
+        size = made.request(window=128_000).tokens.total
+        made.record(assistant("ok", usage=Usage(input=round(size * 1.25), output=5)))
+    state = made.store.view(made.key).state
+    assert state.factor == pytest.approx(1.25, abs=0.01)
+    assert made.request(window=128_000).ceiling == int((128_000 - 15_360 - 1_280) / state.factor)
+
+
+def test_many_threads_record_without_loss(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.db")
+    made = session(store=store)
+
+    def write(name: str) -> None:
+        for number in range(20):
+            made.record(user(f"{name} says {number}", id=f"{name}{number}"))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = store.log(made.key)
+    assert [event.seq for event in log] == list(range(1, 81))
+    assert {event.id for event in log} == {f"{name}{number}" for name in "abcd" for number in range(20)}
+
+
+def test_two_session_objects_over_one_file_see_each_other(tmp_path: Path) -> None:
+    one = session(store=SQLiteStore(tmp_path / "a.db"))
+    two = session(store=SQLiteStore(tmp_path / "a.db"))
+    one.record(user("from one"))
+    two.record(user("from two"))
+    one.record(user("one again"))
+    assert [event.text for event in two.store.log(two.key)] == ["from one", "from two", "one again"]
+
+
+def test_search_and_load_find_what_a_compaction_covered() -> None:
+    made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    made.record(*long_session(60))
+    made.request(window=128_000)
+    hit = made.search("value_3_17")[0]
+    loaded = made.load(hit.ref, before=1)
+    assert "value_3_17 = charge(317)" in loaded.events[-1].text
+    assert len(loaded.events) == 2
+
+
+def test_a_compactions_ref_opens_all_it_covers_page_by_page() -> None:
+    made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    made.record(*long_session(60))
+    boundary = made.compact(window=128_000).boundary
+    ref, seqs = "compaction:1", []
+    while ref:
+        page = made.load(ref)
+        seqs += [event.seq for event in page.events]
+        ref = page.next
+    assert seqs == list(range(1, boundary + 1))
+
+
+@pytest.mark.parametrize("ref", ["event:99", "artifact:1.4", "compaction:7", "artifact:sha256:00", "event:1@elsewhere"])
+def test_a_ref_to_nothing_is_not_found(ref: str) -> None:
+    made = session()
+    made.record(user("hi"))
+    with pytest.raises(NotFound):
+        made.load(ref)
+
+
+def test_another_tenants_session_cannot_be_opened_by_ref() -> None:
+    store = MemoryStore()
+    session(store=store, tenant="theirs").record(user("secret plan"))
+    mine = Session("mine", store=store, tenant="ours")
+    mine.record(user("hi"))
+    with pytest.raises(NotFound):
+        mine.load("event:1@s")
+    assert mine.search("secret plan", where="user") == []
+
+
+def test_the_state_bar_is_an_ephemeral_suffix_of_what_changed() -> None:
+    made = session(policy=Policy.coding(layout={"state_bar": True}))
+    made.record(user("Fix it, never touch schema.sql"), *tool_round(1))
+    request = made.request(window=50_000, wire=openai_chat)
+    assert request.stable == len(request.messages) - 1
+    assert "never touch schema.sql" in request.messages[-1].text
+    assert request.messages[-1].text.startswith("[State since the checkpoint")
+    assert not request.messages[-1].is_user
+
+
+def test_pins_take_force_at_the_next_compaction_and_leave_with_the_one_after_unpinning() -> None:
+    made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    made.record(*long_session(60))
+    assert made.control.pin("event:4") == "event:4"
+    made.compact(window=128_000)
+    assert [entry.ref for entry in made.explain() if entry.status == "kept"] == ["event:1", "event:4"]
+    made.control.unpin("event:4")
+    assert made.control.pins() == []
+    made.record(*(event for number in range(100, 140) for event in tool_round(number, "x " * 900)))
+    made.compact(window=128_000, force=True)
+    assert [entry.ref for entry in made.explain() if entry.status == "kept"] == ["event:1"]
+
+
+def test_deleting_erases_the_session_and_its_artifacts() -> None:
+    made = session(policy=Policy.coding(admission={"limit_tokens": 100, "inline_bytes": 100}))
+    made.record(user("hi"), *tool_round(1, "row of much output\n" * 400))
+    assert made.control.delete() == 1
+    assert made.store.sessions("local", "local") == []
