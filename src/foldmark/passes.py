@@ -23,6 +23,7 @@ from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolR
 from foldmark.kinds import denial, error_lines, is_noise, outcome
 from foldmark.policy import Cleanup
 from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
+from foldmark.redact import redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Change
 
@@ -194,16 +195,20 @@ def _line(one: Seen) -> str:
 _outcomes: dict[tuple[str, int], str] = {}
 
 
+_hide = redactor(b"outcome lines")
+"""Cleaning has no store and so no store's key; a fixed one keeps the same line for the same event for ever."""
+
+
 def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
     """`kinds.outcome`, remembered by the event's fingerprint (a few dozen bytes instead of the text)."""
     if not plain:
-        return outcome(text, call)
+        return _hide(outcome(text, call))
     key = (plain, hash((call.name, call.arguments)) if call else 0)
     said = _outcomes.get(key)
     if said is None:
         if len(_outcomes) > 20_000:
             _outcomes.clear()
-        said = _outcomes[key] = outcome(text, call)
+        said = _outcomes[key] = _hide(outcome(text, call))
     return said
 
 

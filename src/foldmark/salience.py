@@ -18,7 +18,7 @@ import msgspec
 from foldmark.checkpoint import Name, Unit
 from foldmark.events import Reading, ToolCall
 from foldmark.names import Tally, mask_of, name_of, names_in, shorten, split_tokens
-from foldmark.units import cut, strip_number
+from foldmark.units import ASSIGNMENT, cut, strip_number
 
 __all__ = ["Tally", "best_units", "choose", "fill", "in_order", "price_of", "rank", "rank_names"]
 
@@ -35,6 +35,8 @@ VALUE = 5.9  # holds a digit: numbers, ids, hashes, dates
 LIMIT_ALONE = 2.75  # says not, only, must … and holds no digit
 LIMIT = 0.3
 TROUBLE = 0.2
+LOUD = 3.0  # a log or a test run says that something failed
+ASSIGNED = 3.0  # a name gets a value, alone on its line
 PRICE = -0.67  # per nat of tokens
 SYMBOLS = -10.8  # share of characters that are neither letters, digits nor spaces: code can be read again
 SAID = 0.0  # the agent's own prose
@@ -65,6 +67,7 @@ _DECISION = (
     "conclude concluded root cause switched rejected"
 )
 _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for words in (_TROUBLE, _LIMIT, _DECISION))
+_LOUD = re.compile(r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  ")
 _DIGIT = re.compile(r"\d")
 _NO_SYMBOLS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 9, 32, 95, *range(0xC0, 0x250)])
 
@@ -186,6 +189,10 @@ def _says(text: str, masks: set[str], prose: bool) -> float:
         logit += LIMIT
     if not masks.isdisjoint(_TROUBLE_WORDS):
         logit += TROUBLE
+    if _LOUD.search(text):
+        logit += LOUD
+    if value and ASSIGNMENT.fullmatch(text):
+        logit += ASSIGNED
     if prose and not masks.isdisjoint(_DECISION_WORDS):
         logit += DECISION
     return logit

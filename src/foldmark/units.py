@@ -15,6 +15,9 @@ ENOUGH = 5  # plain words; poorer units go on with the next line
 MOST = 200
 LABEL = 40  # a line up to this long that ends in a colon is a label
 
+ASSIGNMENT = re.compile(r"(?:\w+ )?[A-Za-z][\w.-]{4,60}(?:: ?\w+)? ?(?:=|:|:=) ?[\"']?[\w.+-]*\d[\w.+-]*[\"']?[,;]?")
+"""A name that gets a value, alone on its line: never glued to other lines."""
+
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
 _VIEW = re.compile(r"^\s*\d+→\s*")
 _NUMBERED = re.compile(r"^\s*\d+(?:→|\t|[|:]\s|\s{2,}|-\s)\s*")
@@ -36,7 +39,7 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
             continue
         if "→" in line[:8]:
             line = _VIEW.sub("", line)
-        here = len(_PLAIN.findall(line[:LONG]))
+        here = ENOUGH if ASSIGNMENT.fullmatch(line) else len(_PLAIN.findall(line[:LONG]))
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued
             glued = ""

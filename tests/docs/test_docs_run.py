@@ -1,0 +1,43 @@
+"""What the docs show, runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pages import PAGES, ROOT, blocks, name_of, run
+
+RUNNABLE = [page for page in PAGES if any(block.language in ("python", "console", "toml") for block in blocks(page))]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with the sample session, as the current one."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+def test_every_block_of_a_page_runs_and_prints_what_is_shown(page: Path, folder: Path) -> None:
+    assert run(page) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    for block in blocks(page):
+        assert block.language in ("python", "output", "console", "toml", "json", "text"), f"{name_of(page)}:{block.line}"
+        if block.language == "json":
+            json.loads(block.text)
+
+
+def test_the_tutorial_the_readme_and_the_main_ways_in_are_run() -> None:
+    names = {name_of(page) for page in RUNNABLE}
+    assert names >= {
+        "README.md", "docs/tutorial.md", "docs/how-to/compact-a-transcript.md", "docs/how-to/use-in-your-loop.md",
+        "docs/how-to/follow-a-message-list.md",
+    }  # fmt: skip
