@@ -168,7 +168,7 @@ def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, 
         return None
     else:
         relation = f"; {reason}" if reason != "old result" else ""
-        text = f"[{headline(one.call, profiles)}: {_line(one)}{relation}]"
+        text = _hide(f"[{headline(one.call, profiles)}: {_line(one)}{relation}]")
     size = tokens.count(text)
     if size + _REF_TOKENS > event.tokens * 0.75:  # less is not worth a line that hides something
         return None
@@ -202,13 +202,13 @@ _hide = redactor(b"outcome lines")
 def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
     """`kinds.outcome`, remembered by the event's fingerprint (a few dozen bytes instead of the text)."""
     if not plain:
-        return _hide(outcome(text, call))
+        return outcome(text, call)
     key = (plain, hash((call.name, call.arguments)) if call else 0)
     said = _outcomes.get(key)
     if said is None:
         if len(_outcomes) > 20_000:
             _outcomes.clear()
-        said = _outcomes[key] = _hide(outcome(text, call))
+        said = _outcomes[key] = outcome(text, call)
     return said
 
 

@@ -19,15 +19,16 @@ ASSIGNMENT = re.compile(r"(?:\w+ )?[A-Za-z][\w.-]{4,60}(?:: ?\w+)? ?(?:=|:|:=) ?
 """A name that gets a value, alone on its line: never glued to other lines."""
 
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
-_VIEW = re.compile(r"^\s*\d+→\s*")
-_NUMBERED = re.compile(r"^\s*\d+(?:→|\t|[|:]\s|\s{2,}|-\s)\s*")
+_VIEW = re.compile(r"^\d{1,7}(?:→|\t| ?\| )\s*")
+_NUMBERED = re.compile(r"^\d{1,7}(?:→|\t|:\s| ?\| |\s{2,}|-\s)\s*")
 _BREAK = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[}\]]),\s*(?=[{\[\"])|,\s*(?=\"[\w -]{1,40}\"\s*:)|\s+(?=\{)")
 _SPACE = re.compile(r"\s+|(?<=,)(?=\D)")
 
 
 def strip_number(line: str) -> str:
     """The line without the line number that file views put in front; what duplicates are compared by."""
-    return _NUMBERED.sub("", line, count=1).strip()
+    line = line.strip()
+    return _NUMBERED.sub("", line, count=1).strip() if line[:1].isdigit() else line
 
 
 def cut(text: str) -> Iterator[tuple[int, str]]:
@@ -37,8 +38,8 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
         line = raw.strip()
         if not line:
             continue
-        if "→" in line[:8]:
-            line = _VIEW.sub("", line)
+        if line[0].isdigit():
+            line = _VIEW.sub("", line) or line
         here = ENOUGH if ASSIGNMENT.fullmatch(line) else len(_PLAIN.findall(line[:LONG]))
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued
