@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Protocol
@@ -132,10 +132,10 @@ def priced(event: Event) -> Event:
 def cost(events: Sequence[Event]) -> int:
     """Tokens of events as messages, overhead included; control events have no tokens and are never sent."""
     silent = sum(event.role == "control" for event in events)
-    return sum(map(_tokens, events)) + MESSAGE_OVERHEAD * (len(events) - silent)
+    return sum(map(_tokens_of, events)) + MESSAGE_OVERHEAD * (len(events) - silent)
 
 
-_tokens = attrgetter("tokens")
+_tokens_of: Callable[[Event], int] = attrgetter("tokens")
 
 
 def payload_bytes(payload: Mapping[str, Any]) -> bytes:

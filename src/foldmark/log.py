@@ -167,6 +167,10 @@ class Log:
         return other
 
 
+def no_session(name: str) -> NotFound:
+    return NotFound(name, f"There is no session {name!r}. `foldmark sessions` lists those there are.")
+
+
 def no_event(name: str, session: str, head: int) -> NotFound:
     return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
 

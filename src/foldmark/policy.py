@@ -45,7 +45,7 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     minimum_tokens: int = 80
     """Smaller results are left alone: their outcome line would save nothing."""
     minimum_share: float = 0.10
-    """An epoch without a compaction must shed at least this share of the request (economics, section 8)."""
+    """An epoch without a compaction must shed at least this share of the request."""
 
 
 class Tail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -63,7 +63,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     landing_tokens: int | None = None
     """Size a compaction aims at. None: min(landing_default, window / 4, 0.6 x cap)."""
     landing_default: int = 16_000
-    """16,000 coding, 8,000 chat and realtime, 32,000 research (economics, section 1)."""
+    """16,000 coding, 8,000 chat and realtime, 32,000 research."""
     target_tokens: int | None = None
     """`--target`: size of the whole request after a compaction, static prefix included."""
     trigger_tokens: int = 48_000

@@ -10,10 +10,7 @@ import msgspec
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Prices of one model, each a multiple of its plain input price (so `read=0.1` is a tenth of it).
-
-    `cache_seconds` is how long an unused prefix lives, `minimum_prefix` the smallest prefix that is cached.
-    """
+    """Prices of one model, each a multiple of its plain input price (so `read=0.1` is a tenth of it)."""
 
     read: float
     """A token read from the cache."""
@@ -22,7 +19,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: float = 5.0
     """A token of the answer."""
     cache_seconds: float = 300.0
+    """How long an unused prefix stays in the cache."""
     minimum_prefix: int = 1_024
+    """The smallest prefix in tokens that is cached."""
     dollars_per_million: float | None = None
     """The plain input price, only to show amounts of money."""
     as_of: str = ""

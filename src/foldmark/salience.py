@@ -18,12 +18,12 @@ import msgspec
 from foldmark.checkpoint import Name, Unit
 from foldmark.events import Reading, ToolCall
 from foldmark.names import Tally, mask_of, name_of, names_in, shorten, split_tokens
-from foldmark.units import ASSIGNMENT, cut, strip_number
+from foldmark.units import ASSIGNMENT, LOUD_LINE, cut, strip_number, template
 
 __all__ = ["Tally", "best_units", "choose", "fill", "in_order", "price_of", "rank", "rank_names"]
 
-BEST_PER_EVENT = 8
-BEST_PER_FURTHER = 4  # units more for each further 8 KiB of an event
+BEST_PER_EVENT = 12
+BEST_PER_FURTHER = 6  # units more for each further 8 KiB of an event
 FURTHER_BYTES = 8_192
 
 # Weights of the signals, in logits: the sum says how likely a unit is a statement worth keeping.
@@ -47,7 +47,8 @@ ARGUMENTS = -5.0  # what the agent wrote into a call: it stands in a file or was
 
 PRICE_POWER = 0.4  # worth falls with this power of the price: the full price prefers scraps, none prefers walls
 FALL = 0.93  # what each further line of one event is worth of the one before
-NAMES = 2.0  # worth of carrying a name that is about to be used
+ALIKE, ALIKE_FREE = 0.25, 2
+NAMES = 4.0  # worth of carrying a name that is about to be used
 NAMES_AT_RECORD = 0.2
 AGAIN = 0.3  # what a name's second carrier is worth of the first
 UNUSED = 0.6  # how far a name counts that the agent itself never used
@@ -67,7 +68,6 @@ _DECISION = (
     "conclude concluded root cause switched rejected"
 )
 _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for words in (_TROUBLE, _LIMIT, _DECISION))
-_LOUD = re.compile(r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  ")
 _DIGIT = re.compile(r"\d")
 _NO_SYMBOLS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 9, 32, 95, *range(0xC0, 0x250)])
 
@@ -189,7 +189,7 @@ def _says(text: str, masks: set[str], prose: bool) -> float:
         logit += LIMIT
     if not masks.isdisjoint(_TROUBLE_WORDS):
         logit += TROUBLE
-    if _LOUD.search(text):
+    if LOUD_LINE.search(text):
         logit += LOUD
     if value and ASSIGNMENT.fullmatch(text):
         logit += ASSIGNED
@@ -228,10 +228,12 @@ def rank(
         waiting.append((-_worth(unit, names, chances, 0), at, unit, names))
     heapq.heapify(waiting)
     taken: Counter[int] = Counter()
+    alike: Counter[str] = Counter()
     out: list[Unit] = []
     while waiting:  # worth only falls while others are taken: look at the best again before taking it
         value, at, unit, names = waiting[0]
-        now = -_worth(unit, names, chances, taken[unit.seq])
+        form = template(unit.text)
+        now = -_worth(unit, names, chances, taken[unit.seq]) / (1.0 + ALIKE * max(0, alike[form] - ALIKE_FREE))
         if now > value + 1e-9:
             heapq.heapreplace(waiting, (now, at, unit, names))
             continue
@@ -242,6 +244,8 @@ def rank(
         seen.add(line)
         out.append(unit)
         taken[unit.seq] += 1
+        if form:
+            alike[form] += 1
         for name in names:
             chances[name] *= AGAIN
     return out

@@ -283,7 +283,7 @@ class Session:
         return flows.search(self.store, self.key, query, limit=limit, where=where)
 
     def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
-        """Open a ref: an event with its neighbours (`before`, `after` in rounds), lines or bytes of an artifact,
+        """Open a ref: an event with its neighbours (`before`, `after` count events), lines or bytes of an artifact,
         or all that a compaction covers. At most `limit` characters of text a page; `next` is the ref to go on.
 
         Raises NotFound.

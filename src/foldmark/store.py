@@ -238,9 +238,7 @@ class Store(Protocol):
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         """Store the scope's state after a request was built. A no-op when the mark moved meanwhile."""
 
-    def covered(
-        self, key: Key, upto: int, *, limit: int
-    ) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         """(newest fact per (kind, key), all facts in order, best `limit` units) of the scope's log up to a
         seq."""
 

@@ -105,7 +105,7 @@ def _in_vain(view: View, measured: Sizes) -> bool:
 
 
 def rent(prices: Price, room: Room, measured: Sizes) -> Reason | None:
-    """The rent rule (economics, section 6), in units of one plain input token; the call is 0, made by code."""
+    """The rent rule (docs/explanation/when.md), in units of one plain input token; the call is 0, made by code."""
     cost, paid = rent_account(prices, room, measured)
     goes = measured.whole - measured.landed
     if paid >= cost and goes >= (measured.landed - room.static) / 4:

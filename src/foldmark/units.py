@@ -18,6 +18,9 @@ LABEL = 40  # a line up to this long that ends in a colon is a label
 ASSIGNMENT = re.compile(r"(?:\w+ )?[A-Za-z][\w.-]{4,60}(?:: ?\w+)? ?(?:=|:|:=) ?[\"']?[\w.+-]*\d[\w.+-]*[\"']?[,;]?")
 """A name that gets a value, alone on its line: never glued to other lines."""
 
+LOUD_LINE = re.compile(r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  ")
+"""A line of a log or test run that says that something failed: a unit of its own too."""
+
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
 _VIEW = re.compile(r"^\d{1,7}(?:→|\t| ?\| )\s*")
 _NUMBERED = re.compile(r"^\d{1,7}(?:→|\t|:\s| ?\| |\s{2,}|-\s)\s*")
@@ -31,6 +34,15 @@ def strip_number(line: str) -> str:
     return _NUMBERED.sub("", line, count=1).strip() if line[:1].isdigit() else line
 
 
+def template(text: str) -> str:
+    """The plain words of a text: equal for lines that differ in names and numbers only. Empty where that says
+    nothing: an assignment, a failure, a line with fewer than three plain words."""
+    if LOUD_LINE.search(text) or ASSIGNMENT.fullmatch(text):
+        return ""
+    words = _PLAIN.findall(text)
+    return " ".join(words) if len(words) > 2 else ""
+
+
 def cut(text: str) -> Iterator[tuple[int, str]]:
     """(1-based line, unit) of a text in order. Lines poor in plain words are glued until they say something."""
     glued, glued_at, words, label = "", 0, 0, False
@@ -40,7 +52,7 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
             continue
         if line[0].isdigit():
             line = _VIEW.sub("", line) or line
-        here = ENOUGH if ASSIGNMENT.fullmatch(line) else len(_PLAIN.findall(line[:LONG]))
+        here = ENOUGH if ASSIGNMENT.fullmatch(line) or LOUD_LINE.search(line[:LONG]) else len(_PLAIN.findall(line[:LONG]))
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued
             glued = ""

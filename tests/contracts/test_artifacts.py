@@ -42,9 +42,7 @@ def test_storing_the_same_bytes_again_changes_nothing(place: Artifacts) -> None:
 @pytest.mark.parametrize(
     ("data", "count"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (BODY, 100_000)]
 )
-def test_lines_are_counted_by_their_ends_and_a_last_one_without(
-    place: Artifacts, data: bytes, count: int
-) -> None:
+def test_lines_are_counted_by_their_ends_and_a_last_one_without(place: Artifacts, data: bytes, count: int) -> None:
     assert place.size("t", place.put("t", data)) == (len(data), count)
 
 

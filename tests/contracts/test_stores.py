@@ -27,9 +27,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def add(
-    store: Store, key: Key, *events: Event, now: float = 1.0, facts: tuple[Fact, ...] = ()
-) -> list[Event]:
+def add(store: Store, key: Key, *events: Event, now: float = 1.0, facts: tuple[Fact, ...] = ()) -> list[Event]:
     """Record events with a piece for each text; returns them numbered."""
     context = store.context(key, events)
     pieces = [Piece(event.seq, 0, event.text) for event in context.new if event.text]
@@ -60,9 +58,7 @@ def search(store: Store, key: Key, query: str, where: str = "session") -> list[s
 
 
 def checkpoint(version: int, boundary: int, mark: int = 0, kept: tuple[int, ...] = ()) -> Checkpoint:
-    return Checkpoint(
-        version=version, boundary=boundary, text=f"v{version}", tokens=1, mark=Mark(mark), kept=kept
-    )
+    return Checkpoint(version=version, boundary=boundary, text=f"v{version}", tokens=1, mark=Mark(mark), kept=kept)
 
 
 # Events
@@ -139,9 +135,7 @@ def test_an_append_against_a_moved_head_writes_nothing(store: Store) -> None:
     stale = store.context(MAIN, [user("late")])
     add(store, MAIN, user("first"))
     with pytest.raises(HeadMoved):
-        store.append(
-            MAIN, stale.new, head=stale.head, facts=[Fact(seq=1, kind="goal", key="g", value="x")], now=1.0
-        )
+        store.append(MAIN, stale.new, head=stale.head, facts=[Fact(seq=1, kind="goal", key="g", value="x")], now=1.0)
     assert texts(store.log(MAIN)) == ["first"]
     assert store.covered(MAIN, 9, limit=9)[1] == []
 
@@ -162,22 +156,16 @@ def test_a_session_that_was_never_opened_is_not_found(store: Store) -> None:
         store.log(Key(session="nobody"))
 
 
-@pytest.mark.parametrize(
-    "text", ["nul \x00 inside", "lone \ud800 surrogate", "e\u0301 é 東京 🙂", "\r\n\x1b[31m"]
-)
+@pytest.mark.parametrize("text", ["nul \x00 inside", "lone \ud800 surrogate", "e\u0301 é 東京 🙂", "\r\n\x1b[31m"])
 def test_every_string_survives(store: Store, text: str) -> None:
     key = Key(session=f"s {text}", tenant=text, user=text)
     call = ToolCall(id=text or "c", name="run", arguments=text)
-    given = add(
-        store, key, user(text, id=text, meta={"k": text}), assistant(text, call), result(call.id, text)
-    )
+    given = add(store, key, user(text, id=text, meta={"k": text}), assistant(text, call), result(call.id, text))
     fact = Fact(seq=1, kind="goal", key=text, value=text)
     store.facts(key, [fact])
     unit = Unit(1, 0, text, 1.0, 1)
     more = store.context(key, [user("x")])
-    store.append(
-        key, more.new, head=3, units=[unit], pieces=[Piece(4, 0, text + " needle", head=text)], now=1.0
-    )
+    store.append(key, more.new, head=3, units=[unit], pieces=[Piece(4, 0, text + " needle", head=text)], now=1.0)
     assert store.log(key)[:3] == given
     assert store.covered(key, 9, limit=9)[1:] == ([fact], [unit])
     assert store.sessions(text, text)[0].session == key.session
@@ -233,9 +221,7 @@ def test_counts_come_from_redacted_pieces_and_never_from_the_raw_event(store: St
 
 
 def test_a_view_without_a_checkpoint_shows_every_event_that_the_scope_sees(store: Store) -> None:
-    add(
-        store, MAIN, user("all"), assistant("a", branch="x/a"), assistant("b", branch="x/b"), control("c", {})
-    )
+    add(store, MAIN, user("all"), assistant("a", branch="x/a"), assistant("b", branch="x/b"), control("c", {}))
     view = store.view(MAIN)
     assert (len(view.events), view.head, view.all_events, view.checkpoint) == (4, 4, 4, None)
     for scope, sees, shown in (
@@ -259,12 +245,8 @@ def test_a_scope_that_exists_sees_what_comes_later(store: Store) -> None:
 
 
 def test_facts_and_units_are_those_of_the_scope_up_to_the_asked_event(store: Store) -> None:
-    context = store.context(
-        MAIN, [assistant("a", scope="a"), assistant("b", scope="b"), assistant("c", scope="a")]
-    )
-    facts = [
-        Fact(seq=n, kind="file", key="f", value=f"{n}", scope=s) for n, s in ((1, "a"), (2, "b"), (3, "a"))
-    ]
+    context = store.context(MAIN, [assistant("a", scope="a"), assistant("b", scope="b"), assistant("c", scope="a")])
+    facts = [Fact(seq=n, kind="file", key="f", value=f"{n}", scope=s) for n, s in ((1, "a"), (2, "b"), (3, "a"))]
     units = [Unit(n, 0, f"unit {n}", float(n), 5) for n in (1, 2, 3)]
     store.append(MAIN, context.new, head=0, facts=facts, units=units, now=1.0)
     newest, every, best = store.covered(MAIN, 3, limit=2)
@@ -735,9 +717,7 @@ def test_the_scope_that_waits_longest_is_claimed_first(store: Store) -> None:
 
 
 def held(name: str, sha: str) -> Event:
-    return Event(
-        role="tool", origin="tool", parts=(ToolResult(name, "preview", artifact=Artifact(sha, 9, 1, "log")),)
-    )
+    return Event(role="tool", origin="tool", parts=(ToolResult(name, "preview", artifact=Artifact(sha, 9, 1, "log")),))
 
 
 def test_deleting_a_session_erases_all_that_hangs_on_it_and_names_the_bodies_nobody_else_has(

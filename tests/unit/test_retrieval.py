@@ -114,9 +114,7 @@ def test_control_events_and_empty_ones_are_not_indexed() -> None:
 
 def test_the_line_that_holds_the_question_together_comes_first() -> None:
     apart = "the timeout of the proxy\n" + "filler line of no interest\n" * 20 + "a client connects\n"
-    store = recorded(
-        user(apart), user("settings:\nclient timeout = 45 seconds\nother"), user("client client client")
-    )
+    store = recorded(user(apart), user("settings:\nclient timeout = 45 seconds\nother"), user("client client client"))
     assert search(store, "what is the client timeout")[0].ref == "event:2"
 
 
@@ -186,9 +184,7 @@ def test_a_hit_in_a_body_points_into_its_artifact() -> None:
     part = ToolResult("c", "preview", artifact=Artifact("0" * 64, 5, 9, "log", 1))
     event = Event(role="tool", origin="tool", parts=(part,))
     context = store.context(MAIN, [event])
-    store.append(
-        MAIN, context.new, head=0, pieces=pieces([Reading(context.new[0], "a\nb\nwalrus\nc")]), now=1.0
-    )
+    store.append(MAIN, context.new, head=0, pieces=pieces([Reading(context.new[0], "a\nb\nwalrus\nc")]), now=1.0)
     (hit,) = search(store, "walrus")
     assert parse(hit.at) == Ref("artifact", "1", lines=(3, 4))
 
@@ -213,9 +209,7 @@ def test_a_hit_elsewhere_carries_its_session() -> None:
 
 
 def test_an_event_is_loaded_with_so_many_neighbours_and_control_events_are_passed_over() -> None:
-    store = recorded(
-        user("1"), user("2"), control("x", {}), user("4"), control("y", {}), user("6"), user("7")
-    )
+    store = recorded(user("1"), user("2"), control("x", {}), user("4"), control("y", {}), user("6"), user("7"))
     assert [event.seq for event in widen(store, MAIN, 4, 1, 2)] == [2, 4, 6, 7]
     assert [event.seq for event in widen(store, MAIN, 4, 9, 9)] == [1, 2, 4, 6, 7]
     assert [event.seq for event in widen(store, MAIN, 4)] == [4]
@@ -260,6 +254,4 @@ def test_bytes_that_are_no_text_are_paged_one_character_a_byte() -> None:
 
 def test_lone_surrogates_survive_paging() -> None:
     text = "a\ud800b\n" * 500
-    assert (
-        "".join(page.text for page in pages(text.encode("utf-8", "surrogatepass"), "artifact:1", 100)) == text
-    )
+    assert "".join(page.text for page in pages(text.encode("utf-8", "surrogatepass"), "artifact:1", 100)) == text

@@ -109,11 +109,7 @@ def test_an_index_of_another_analyser_is_built_again(tmp_path: Path) -> None:
     store.close()
     with sqlite3.connect(path) as db:
         db.execute("INSERT INTO search (search) VALUES ('delete-all')")
-    assert (
-        SQLiteStore(path).find(MAIN, ["walru"]).found
-        == SQLiteStore(path).find(MAIN, words("walrus")).found
-        == ()
-    )
+    assert SQLiteStore(path).find(MAIN, ["walru"]).found == SQLiteStore(path).find(MAIN, words("walrus")).found == ()
     with sqlite3.connect(path) as db:
         db.execute("UPDATE meta SET value = 0 WHERE key = 'words_version'")
     assert len(SQLiteStore(path).find(MAIN, words("walrus")).found) == 1
@@ -197,9 +193,7 @@ def test_of_several_processes_every_append_is_kept_and_each_boundary_is_won_once
     store = SQLiteStore(path)
     assert sorted(texts(store)) == sorted(f"{name} {number}" for name in range(2) for number in range(15))
     assert sorted(version for _, version in winners) == [1, 2, 3, 4, 5]
-    assert [(int(each.text), each.version) for each in store.checkpoints(MAIN)] == sorted(
-        winners, key=lambda w: w[1]
-    )
+    assert [(int(each.text), each.version) for each in store.checkpoints(MAIN)] == sorted(winners, key=lambda w: w[1])
 
 
 def _append_until_killed(path: Path, acknowledged: object) -> None:

@@ -108,9 +108,7 @@ class FileArtifacts(Bodies):
         except FileNotFoundError:
             raise missing(sha256) from None
         except (OSError, ValueError, zstandard.ZstdError) as error:
-            raise StoreError(
-                f"artifact:sha256:{sha256} cannot be read ({error}): {path} is damaged."
-            ) from error
+            raise StoreError(f"artifact:sha256:{sha256} cannot be read ({error}): {path} is damaged.") from error
 
     def _stretches(self, tenant: str, sha256: str, start: int) -> Iterator[bytes]:
         index, path = self._index(tenant, sha256), self._path(tenant, sha256)

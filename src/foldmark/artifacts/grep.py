@@ -22,9 +22,7 @@ BATCH_BYTES = 1 << 14
 ENDLESS_BYTES = 1 << 22
 
 
-def grep(
-    stretches: Iterator[bytes], search: Search, limit: int, seconds: float
-) -> Iterator[tuple[int, bytes]]:
+def grep(stretches: Iterator[bytes], search: Search, limit: int, seconds: float) -> Iterator[tuple[int, bytes]]:
     """(line number, line without its end) of at most `limit` matching lines. Raises StoreError when late."""
     until, number, last = time.monotonic() + seconds, 0, 0
     for batch in _batches(stretches):
@@ -63,9 +61,7 @@ class Search:
 
     def __init__(self, pattern: str) -> None:
         if not pattern or len(pattern) > LONGEST_PATTERN:
-            raise PolicyError(
-                f"grep: a pattern has 1 to {LONGEST_PATTERN} characters; this has {len(pattern)}."
-            )
+            raise PolicyError(f"grep: a pattern has 1 to {LONGEST_PATTERN} characters; this has {len(pattern)}.")
         if _HUGE_REPEAT.search(pattern):
             raise PolicyError(f"grep: {pattern!r} repeats something 1,000 times or more; write it with less.")
         self.pattern = pattern
@@ -112,8 +108,7 @@ class Search:
 
     def _late(self, number: int) -> StoreError:
         return StoreError(
-            f"grep for {self.pattern!r} ran out of time at line {number}. "
-            "Look for plain text, or read lines by number."
+            f"grep for {self.pattern!r} ran out of time at line {number}. Look for plain text, or read lines by number."
         )
 
 

@@ -14,6 +14,7 @@ from foldmark.cli import output
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
+from foldmark.store import Where
 
 app = typer.Typer(
     name="foldmark",
@@ -162,7 +163,7 @@ def explain(
 def search(
     query: Annotated[str, typer.Argument(help="Words, names, a path, an error message …")],
     limit: Annotated[int, typer.Option("--limit", help="How many hits at most.", min=1, max=200)] = 10,
-    where: Annotated[str, typer.Option("--where", help="session, children or user.")] = "session",
+    where: Annotated[Where, typer.Option("--where", help="session, children (and its sub-agents) or user.")] = "session",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     as_json: AsJson = False,
@@ -181,8 +182,8 @@ def search(
 @app.command()
 def load(
     ref: Annotated[str, typer.Argument(help="event:12, artifact:12#L10-40, compaction:3 …")],
-    before: Annotated[int, typer.Option("--before", help="Rounds before the event.", min=0)] = 0,
-    after: Annotated[int, typer.Option("--after", help="Rounds after the event.", min=0)] = 0,
+    before: Annotated[int, typer.Option("--before", help="Events before it.", min=0)] = 0,
+    after: Annotated[int, typer.Option("--after", help="Events after it.", min=0)] = 0,
     lines: Annotated[str, typer.Option("--lines", help="Line range, e.g. 10-40.")] = "",
     bytes: Annotated[str, typer.Option("--bytes", help="Byte range, e.g. 0-4096.")] = "",
     db: Db = DEFAULT_DB,

@@ -14,7 +14,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
-from foldmark.errors import HasForks, HeadMoved, NotFound, StaleBoundary
+from foldmark.errors import HasForks, HeadMoved, StaleBoundary
 from foldmark.events import Event
 from foldmark.log import (
     Scope,
@@ -25,6 +25,7 @@ from foldmark.log import (
     holds_call,
     newest,
     no_event,
+    no_session,
     overlap,
     title_of,
     viewpoint_of,
@@ -342,7 +343,7 @@ class MemoryStore:
     def _row(self, key: Key) -> Row:
         row = self._rows.get((key.tenant, key.user, key.session))
         if row is None:
-            raise NotFound(key.session, f"There is no session {key.session!r}. `foldmark show` lists those there are.")
+            raise no_session(key.session)
         return row
 
     def _open(self, key: Key, info: SessionInfo | None = None) -> Row:

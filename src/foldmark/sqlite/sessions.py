@@ -12,9 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from foldmark.checkpoint import Checkpoint, Fact
-from foldmark.errors import NotFound
 from foldmark.events import Event
-from foldmark.log import Log, Scope, Viewpoint, count_event, inherit, no_event
+from foldmark.log import Log, Scope, Viewpoint, count_event, inherit, no_event, no_session
 from foldmark.salience import Tally
 from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
 from foldmark.store import Key, ScopeState, SessionInfo
@@ -91,10 +90,6 @@ def row_of(db: sqlite3.Connection, session: int) -> Row:
     return Row(*db.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (session,)).fetchone())
 
 
-def missing(name: str) -> NotFound:
-    return NotFound(name, f"There is no session {name!r}. `foldmark show` lists those there are.")
-
-
 def lineage(db: sqlite3.Connection, row: Row) -> tuple[Segment, ...]:
     """The segments of a session, oldest first, its own last."""
     out = [Segment(row.id, WHOLE, WHOLE, WHOLE)]
@@ -156,7 +151,7 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
     if info.parent:
         found = find_row(db, msgspec.structs.replace(key, session=info.parent))
         if not found:
-            raise missing(info.parent)
+            raise no_session(info.parent)
         parent = found[0]
         if info.parent_seq > parent.head:
             raise no_event(str(info.parent_seq), info.parent, parent.head)

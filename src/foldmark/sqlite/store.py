@@ -24,6 +24,7 @@ from foldmark.log import (
     described,
     newest,
     no_event,
+    no_session,
     title_of,
 )
 from foldmark.reports import Attempt
@@ -358,7 +359,7 @@ class SQLiteStore:
         """The session, folded up to its head. Raises NotFound."""
         known = self._find(key)
         if known is None:
-            raise sessions.missing(key.session)
+            raise no_session(key.session)
         return known
 
     def _open(self, key: Key, info: SessionInfo | None = None) -> Known:
