@@ -18,7 +18,7 @@ test: $(VENV)/.ready   ## all tests
 	@$(BIN)/python -m pytest
 
 lint: $(VENV)/.ready
-	@$(BIN)/ruff check src tests bench examples
+	@$(BIN)/ruff check src tests bench examples docs
 
 types: $(VENV)/.ready
 	@$(BIN)/mypy

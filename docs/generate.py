@@ -1,4 +1,4 @@
-"""Writes what the docs can take from the code: `docs/reference/*.md`, and the sample output in README.md.
+"""Writes what the docs can take from the code: `docs/reference/*.md`, and the sample output in README and tutorial.
 
     python docs/generate.py            # or: make docs
     python docs/generate.py --check    # writes nothing; exit code 1 and the names of stale files
@@ -177,7 +177,8 @@ def python_page() -> str:
         *map(value, event_values()),
         "## What comes back\n",
         *map(value, returned()),
-        f"## Stores\n\n{function('MemoryStore', foldmark.MemoryStore)}\n{function('SQLiteStore', foldmark.SQLiteStore)}",
+        f"## Stores\n\n{function('MemoryStore', foldmark.MemoryStore)}",
+        function("SQLiteStore", foldmark.SQLiteStore),
         "The protocol is `foldmark.store.Store`. Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
         *(member(Artifacts, name, thing) for name, thing in methods(Artifacts)),
         f"## Wires\n\n{doc(foldmark.wire)}\n",
@@ -204,8 +205,8 @@ def event_values() -> tuple[type, ...]:
 
 def returned() -> tuple[type, ...]:
     return (
-        Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, following.Followed, retrieval.Hit,
-        retrieval.Loaded,
+        Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, following.Followed,
+        retrieval.Hit, retrieval.Loaded,
     )  # fmt: skip
 
 
@@ -266,10 +267,10 @@ def policy_page() -> str:
 
 
 def price_options() -> str:
-    said, written, plain = sentences(prices.Price), types(prices.Price), prices.Price(read=0.1)
+    said, written = sentences(prices.Price), types(prices.Price)
     rows = (
-        [code(f"prices.{n}"), code(written[n]), default(getattr(plain, n)), said.get(n, "")]
-        for n in prices.Price.__struct_fields__
+        [code(f"prices.{f.name}"), code(written[f.name]), "needed" if f.required else default(f.default), said[f.name]]
+        for f in msgspec.structs.fields(prices.Price)
     )
     return table("option, type, default, meaning", rows)
 
@@ -327,7 +328,7 @@ def command_page() -> str:
     ])
 
 
-# -- README
+# -- sample output
 
 
 def sample() -> str:
@@ -340,23 +341,24 @@ def sample() -> str:
     return f"```console\n$ foldmark compact {' '.join(SAMPLE_WORDS)}\n{done.stdout.rstrip()}\n```\n"
 
 
-def readme() -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def with_sample(page: Path, output: str) -> str:
+    """The page with this output between its marks."""
+    text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(SAMPLE[0])
     _, end, after = rest.partition(SAMPLE[1])
     if not end:
-        raise SystemExit("docs/generate.py: README.md has lost its <!-- sample --> … <!-- /sample --> marks")
-    return f"{before}{SAMPLE[0]}{sample()}{SAMPLE[1]}{after}"
+        raise SystemExit(f"docs/generate.py: {page.name} has lost its <!-- sample --> … <!-- /sample --> marks")
+    return f"{before}{SAMPLE[0]}{output}{SAMPLE[1]}{after}"
 
 
 def pages() -> dict[Path, str]:
     """Every generated file with the text it should have."""
-    reference = ROOT / "docs" / "reference"
+    reference, output = ROOT / "docs" / "reference", sample()
     return {
         reference / "python.md": python_page(),
         reference / "policy.md": policy_page(),
         reference / "command-line.md": command_page(),
-        ROOT / "README.md": readme(),
+        **{page: with_sample(page, output) for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md")},
     }
 
 

@@ -63,7 +63,7 @@ def recover(db: str, out: str) -> None:
     print(head(foldmark("search", QUESTION, "--limit", "2", "--db", db), 14))
     hits = json.loads(foldmark("search", QUESTION, "--limit", "5", "--db", db, "--json", quiet=True))
     for hit in hits:
-        at = hit["at"] or hit["ref"]
+        at = hit["ref"]
         text = foldmark("load", at, "--db", db, quiet=True)
         if FACT in text:
             print(f"$ foldmark load {at}")

@@ -65,7 +65,8 @@ class Draft:
 class Request:
     """The next request: a value. `messages` and `tools` are neutral; `payload()` is what the provider's API takes.
 
-    `stable` is how many messages belong to the stable prefix; the rest is an ephemeral suffix.
+    `stable` is how many messages belong to the stable prefix; the rest is an ephemeral suffix. `max_output` is what
+    the caller asked for, `reserve` what the budget kept free: providers that demand a limit are given that one.
     """
 
     system: str
@@ -77,6 +78,7 @@ class Request:
     ceiling: int
     stable: int
     max_output: int | None = None
+    reserve: int = 4_096
     _memo: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def _place(self) -> tuple[str, str, int]:
@@ -101,7 +103,8 @@ class Request:
         """
         key = model or ""
         if key not in self._memo:
-            out = self.wire.write(self.system, self.tools, self.messages, model=model, max_output=self.max_output)
+            limit = self.max_output or (self.reserve if getattr(self.wire, "NEEDS_MAX_OUTPUT", False) else None)
+            out = self.wire.write(self.system, self.tools, self.messages, model=model, max_output=limit)
             problems = self.wire.validate(out, self._valid_messages())
             if problems:
                 first = problems[0]

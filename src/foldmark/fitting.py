@@ -71,6 +71,7 @@ def _request(
         ceiling=room.ceiling,
         stable=len(draft.messages) - draft.suffix,
         max_output=max_output,
+        reserve=room.reserve,
     )
 
 

@@ -242,14 +242,12 @@ def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> S
     if same and state.mark.seq <= seq:
         return state
     mark = inherited[-1].mark if inherited else Mark()
-    return msgspec.structs.replace(
-        state, mark=mark, larger_count=0, larger_sum=0, last_size=0, last_usage=None, last_hash="", held=0
-    )
+    return msgspec.structs.replace(state, mark=mark, last_size=0, last_usage=None, last_hash="", held=0)
 
 
 def committed(state: ScopeState, checkpoint: Checkpoint) -> ScopeState:
-    """A scope's state after a compaction: its mark moves with the boundary, the rent begins anew."""
-    return msgspec.structs.replace(state, mark=checkpoint.mark, larger_count=0, larger_sum=0, held=0)
+    """A scope's state after a compaction: its mark moves with the boundary."""
+    return msgspec.structs.replace(state, mark=checkpoint.mark, held=0)
 
 
 def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
+from foldmark.errors import StaleBoundary
 from foldmark.reports import Attempt, Reason, Report
 from foldmark.store import Frame, Key, ScopeState, Store, View
 
@@ -38,7 +39,8 @@ def ineffective(store: Store, key: Key, view: View, reason: Reason, size: int, n
 def applied(
     store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, size: int, after: int
 ) -> Report:
-    """Commit checkpoint, boundary and mark together, with the note of the attempt."""
+    """Commit checkpoint, boundary and mark together, with the note of the attempt. When another compaction of the
+    scope won meanwhile, nothing is written and the outcome is `deferred`."""
     attempt = Attempt(
         time=checkpoint.time,
         outcome="applied",
@@ -55,7 +57,10 @@ def applied(
     if after < 0.97 * target and not warnings:
         text = f"{after:,} of {target:,} tokens: the covered past had no more to say, and the next round is larger."
         warnings = (text,)
-    store.commit(key, checkpoint, expected=expected, attempt=attempt)
+    try:
+        store.commit(key, checkpoint, expected=expected, attempt=attempt)
+    except StaleBoundary as stale:
+        return Report(outcome="deferred", trigger=reason.trigger, text=str(stale), boundary=_boundary(view), before=size)
     return Report(
         outcome="applied",
         trigger=reason.trigger,

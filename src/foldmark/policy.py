@@ -198,9 +198,40 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise PolicyError(f"The policy file is not TOML: {error}.") from error
         return _with(Policy.preset(str(data.pop("preset", "coding"))), data)
 
+    def to_json(self) -> str:
+        """All options as JSON, to keep with a session. Functions and tool profiles are code and stay out."""
+        return msgspec.json.encode(msgspec.structs.replace(self, triggers=None, profiles=())).decode()
+
+    @staticmethod
+    def from_json(text: str) -> Policy:
+        """Read `to_json` back. Raises PolicyError for options that this version does not know."""
+        try:
+            return msgspec.json.decode(text, type=_Stored).policy()
+        except msgspec.DecodeError as error:
+            raise PolicyError(f"The policy stored with the session cannot be read: {error}.") from error
+
     def replace(self, **changes: Any) -> Policy:
         """A copy with other values; groups may be given as mappings of the fields that change."""
         return _with(self, changes)
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a Policy that JSON can carry."""
+
+    name: str = "coding"
+    window: int | None = None
+    admission: Admission = Admission()
+    cleanup: Cleanup = Cleanup()
+    tail: Tail = Tail()
+    budget: Budget = Budget()
+    shape: Shape = Shape()
+    layout: Layout = Layout()
+    prices: Price | None = None
+    run: Run = "inline"
+    redact: bool = True
+
+    def policy(self) -> Policy:
+        return Policy(**{field: getattr(self, field) for field in self.__struct_fields__})
 
 
 PRESETS: dict[str, Callable[[], Policy]] = {

@@ -18,7 +18,7 @@ import msgspec
 from foldmark.checkpoint import Name, Unit
 from foldmark.events import Reading, ToolCall
 from foldmark.names import Tally, mask_of, name_of, names_in, shorten, split_tokens
-from foldmark.units import ASSIGNMENT, LOUD_LINE, cut, strip_number, template
+from foldmark.units import LOUD_LINE, cut, is_assignment, is_loud, strip_number, template
 
 __all__ = ["Tally", "best_units", "choose", "fill", "in_order", "price_of", "rank", "rank_names"]
 
@@ -48,7 +48,7 @@ ARGUMENTS = -5.0  # what the agent wrote into a call: it stands in a file or was
 PRICE_POWER = 0.4  # worth falls with this power of the price: the full price prefers scraps, none prefers walls
 FALL = 0.93  # what each further line of one event is worth of the one before
 ALIKE, ALIKE_FREE = 0.25, 2
-NAMES = 4.0  # worth of carrying a name that is about to be used
+NAMES = 2.5  # worth of carrying a name that is about to be used
 NAMES_AT_RECORD = 0.2
 AGAIN = 0.3  # what a name's second carrier is worth of the first
 UNUSED = 0.6  # how far a name counts that the agent itself never used
@@ -69,19 +69,21 @@ _DECISION = (
 )
 _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for words in (_TROUBLE, _LIMIT, _DECISION))
 _DIGIT = re.compile(r"\d")
-_NO_SYMBOLS = dict.fromkeys([*range(48, 58), *range(65, 91), *range(97, 123), 9, 32, 95, *range(0xC0, 0x250)])
 
 
 class _Surprise(dict[str, float]):
     """mask -> how surprising its rarest subword is in this session (nats), worked out on first use."""
 
     def __init__(self, tally: Tally) -> None:
-        self.seen, self.most = tally.words, log(tally.events + 2.0)
+        self.seen, self.most = tally.words.get, log(tally.events + 2.0)
 
     def __missing__(self, mask: str) -> float:
-        seen = self.seen
-        rarest = min([seen[word] for word in mask.split()], default=0)
-        value = self[mask] = max(0.0, self.most - log(rarest + 1.0)) if mask else 0.0
+        value = 0.0
+        if mask:
+            seen = self.seen
+            rarest = min([seen(word, 0) for word in mask.split()]) if " " in mask else seen(mask, 0)
+            value = max(0.0, self.most - log(rarest + 1.0))
+        self[mask] = value
         return value
 
 
@@ -162,7 +164,8 @@ class _Cutting:
             common = sum(map(inside.__getitem__, masks)) / (len(masks) or 1)
             logit = BASE + SURPRISE * sum(sorted(map(surprise, masks), reverse=True)[:RAREST])
             logit += CONTRAST * (whole - common) / whole + PRICE * log(prices[order])
-            logit += SYMBOLS * len(text.translate(_NO_SYMBOLS)) / len(text)
+            letters = sum(map(len, self.tokens[order])) + text.count(" ")
+            logit += SYMBOLS * (len(text) - letters) / len(text)
             logit += _says(text, masks, said and line > 0)
             if told:
                 logit += prose if line else ARGUMENTS
@@ -189,9 +192,9 @@ def _says(text: str, masks: set[str], prose: bool) -> float:
         logit += LIMIT
     if not masks.isdisjoint(_TROUBLE_WORDS):
         logit += TROUBLE
-    if LOUD_LINE.search(text):
+    if is_loud(text) and LOUD_LINE.search(text):
         logit += LOUD
-    if value and ASSIGNMENT.fullmatch(text):
+    if value and is_assignment(text):
         logit += ASSIGNED
     if prose and not masks.isdisjoint(_DECISION_WORDS):
         logit += DECISION
@@ -220,42 +223,53 @@ def rank(
     Worth is the score, and the chance that a name which no better unit carries is used next, over a root of the
     price, with a mild fall for each further unit of one event. `tally` knows the names, `upto` is the newest seq.
     """
-    seen = {strip_number(line) for line in shown}
     chances = _chances(tally, upto) if tally else {}
-    waiting: list[tuple[float, int, Unit, list[str]]] = []
-    for at, unit in enumerate(units):
+    seen = {strip_number(line) for line in shown}
+    rows: list[_Row] = []
+    for unit in units:
+        line = strip_number(unit.text)
         names = [name for name in names_in(unit.text) if name in chances] if chances else []
-        waiting.append((-_worth(unit, names, chances, 0), at, unit, names))
-    heapq.heapify(waiting)
+        rows.append((unit, line, names, template(unit.text), unit.tokens**-PRICE_POWER))
+    values = _values(rows, range(len(rows)), dict(chances), falling=False)
+    for _ in range(2):  # the falls depend on the order, and the order on the falls: two rounds settle it
+        order = sorted(range(len(rows)), key=values.__getitem__, reverse=True)
+        values = _values(rows, order, dict(chances), falling=True)
+    out: list[Unit] = []
+    for at in sorted(range(len(rows)), key=values.__getitem__, reverse=True):
+        unit, line, *_ = rows[at]
+        if line not in seen:
+            seen.add(line)
+            out.append(unit)
+    return out
+
+
+_Row = tuple[Unit, str, list[str], str, float]
+
+
+def _values(rows: list[_Row], order: Iterable[int], chances: dict[str, float], *, falling: bool) -> list[float]:
+    """The worth of every unit when they are taken in this order."""
+    values = [0.0] * len(rows)
     taken: Counter[int] = Counter()
     alike: Counter[str] = Counter()
-    out: list[Unit] = []
-    while waiting:  # worth only falls while others are taken: look at the best again before taking it
-        value, at, unit, names = waiting[0]
-        form = template(unit.text)
-        now = -_worth(unit, names, chances, taken[unit.seq]) / (1.0 + ALIKE * max(0, alike[form] - ALIKE_FREE))
-        if now > value + 1e-9:
-            heapq.heapreplace(waiting, (now, at, unit, names))
+    said: set[str] = set()
+    for at in order:
+        unit, line, names, form, share = rows[at]
+        value = unit.score
+        for name in names:
+            value += NAMES * chances[name]
+        if not falling:
+            values[at] = value * share
             continue
-        heapq.heappop(waiting)
-        line = strip_number(unit.text)
-        if line in seen:
+        if line in said:
             continue
-        seen.add(line)
-        out.append(unit)
+        said.add(line)
+        values[at] = value * share * FALL ** taken[unit.seq] / (1.0 + ALIKE * max(0, alike[form] - ALIKE_FREE))
         taken[unit.seq] += 1
         if form:
             alike[form] += 1
         for name in names:
             chances[name] *= AGAIN
-    return out
-
-
-def _worth(unit: Unit, names: list[str], chances: dict[str, float], taken: int) -> float:
-    value = unit.score
-    for name in names:
-        value += NAMES * chances[name]
-    return value * FALL**taken / unit.tokens**PRICE_POWER  # type: ignore[no-any-return]
+    return values
 
 
 def _chances(tally: Tally, upto: int) -> dict[str, float]:

@@ -124,14 +124,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a scope remembers between requests. `larger_count` and `larger_sum` are the rent rule's two
-    numbers: requests larger than the compacted size since the last compaction. `last_size` is as built, in
-    our tokens; `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
+    """What a scope remembers between requests: the last one's `frame`, `last_size` as built (our tokens),
+    `last_time`, checkpoint (`last_version`), reported usage; the calibration (`factor` over `samples` usages).
+    `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
 
     frame: Frame | None = None
     mark: Mark = Mark()
-    larger_count: int = 0
-    larger_sum: int = 0
     last_size: int = 0
     last_time: float = 0.0
     last_usage: Usage | None = None

@@ -21,7 +21,6 @@ ASSIGNMENT = re.compile(r"(?:\w+ )?[A-Za-z][\w.-]{4,60}(?:: ?\w+)? ?(?:=|:|:=) ?
 LOUD_LINE = re.compile(r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  ")
 """A line of a log or test run that says that something failed: a unit of its own too."""
 
-_PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/])")
 _VIEW = re.compile(r"^\d{1,7}(?:→|\t| ?\| )\s*")
 _NUMBERED = re.compile(r"^\d{1,7}(?:→|\t|:\s| ?\| |\s{2,}|-\s)\s*")
 _BREAK = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[}\]]),\s*(?=[{\[\"])|,\s*(?=\"[\w -]{1,40}\"\s*:)|\s+(?=\{)")
@@ -34,25 +33,46 @@ def strip_number(line: str) -> str:
     return _NUMBERED.sub("", line, count=1).strip() if line[:1].isdigit() else line
 
 
+_LOUD_HINTS = ("FAIL", "ERROR", "FATAL", "CRITICAL", "PANIC", "Traceback", "Error:", "Exception:", "not ok", "\nE  ")
+
+
+def is_loud(text: str) -> bool:
+    """Whether a text may hold a loud line at all: a quick look that spares most texts the slow one."""
+    return any(hint in text for hint in _LOUD_HINTS)
+
+
+def is_assignment(text: str) -> bool:
+    return len(text) < 130 and ("=" in text or ":" in text) and ASSIGNMENT.fullmatch(text) is not None
+
+
+def count_words(line: str) -> int:
+    """Plain words of a line: what stands between spaces and is all letters."""
+    return sum(map(str.isalpha, line.split()))
+
+
 def template(text: str) -> str:
     """The plain words of a text: equal for lines that differ in names and numbers only. Empty where that says
     nothing: an assignment, a failure, a line with fewer than three plain words."""
-    if LOUD_LINE.search(text) or ASSIGNMENT.fullmatch(text):
+    words = list(filter(str.isalpha, text.split()))
+    if len(words) < 3 or (is_loud(text) and LOUD_LINE.search(text)):
         return ""
-    words = _PLAIN.findall(text)
-    return " ".join(words) if len(words) > 2 else ""
+    return " ".join(words)
 
 
 def cut(text: str) -> Iterator[tuple[int, str]]:
     """(1-based line, unit) of a text in order. Lines poor in plain words are glued until they say something."""
     glued, glued_at, words, label = "", 0, 0, False
+    loud = is_loud(text)
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
         if not line:
             continue
         if line[0].isdigit():
             line = _VIEW.sub("", line) or line
-        here = ENOUGH if ASSIGNMENT.fullmatch(line) or LOUD_LINE.search(line[:LONG]) else len(_PLAIN.findall(line[:LONG]))
+        if is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG])):
+            here = ENOUGH
+        else:
+            here = count_words(line[:LONG])
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued
             glued = ""

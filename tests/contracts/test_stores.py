@@ -287,7 +287,7 @@ def test_state_is_stored_unless_the_mark_moved_meanwhile(store: Store) -> None:
 
 def test_a_commit_moves_checkpoint_boundary_and_mark_together(store: Store) -> None:
     add(store, MAIN, *(user(str(n)) for n in range(1, 6)))
-    store.sent(MAIN, ScopeState(larger_count=3, larger_sum=9, held=5, last_size=7), expected=Mark())
+    store.sent(MAIN, ScopeState(held=5, last_size=7), expected=Mark())
     attempt = Attempt(time=1.0, outcome="applied", version=1)
     store.commit(MAIN, checkpoint(1, 3, mark=2, kept=(1,)), expected=0, attempt=attempt)
     view = store.view(MAIN)
@@ -389,10 +389,10 @@ def test_a_fork_inherits_facts_units_checkpoint_and_counts_as_they_were(store: S
 def test_a_fork_behind_the_mark_starts_with_the_mark_of_the_checkpoint_it_inherits(store: Store) -> None:
     add(store, MAIN, *(user(str(n)) for n in range(1, 9)))
     store.commit(MAIN, checkpoint(1, 2, mark=2), expected=0)
-    store.sent(MAIN, ScopeState(mark=Mark(6), larger_count=2), expected=Mark(2))
+    store.sent(MAIN, ScopeState(mark=Mark(6), last_hash="h"), expected=Mark(2))
     early, late = fork(store, "early", 4), fork(store, "late", 7)
-    assert (store.view(early).mark, store.view(early).state.larger_count) == (Mark(2), 0)
-    assert (store.view(late).mark, store.view(late).state.larger_count) == (Mark(6), 2)
+    assert (store.view(early).mark, store.view(early).state.last_hash) == (Mark(2), "")
+    assert (store.view(late).mark, store.view(late).state.last_hash) == (Mark(6), "h")
 
 
 def test_a_fork_behind_the_end_of_its_parent_is_refused(store: Store) -> None:

@@ -50,7 +50,8 @@ class Client:
         return {"choices": [{"message": message}], "usage": {"prompt_tokens": 120, "completion_tokens": 11}}
 
 
-TOOLS = [{"type": "function", "function": {"name": "bash", "description": "Run a command.", "parameters": {"type": "object"}}}]
+BASH = {"name": "bash", "description": "Run a command.", "parameters": {"type": "object"}}
+TOOLS = [{"type": "function", "function": BASH}]
 
 
 def run(page: Path) -> int:
@@ -95,8 +96,9 @@ def _console(block: Block, page: Path) -> None:
         words = shlex.split(typed, comments=True)
         assert words[0] == "foldmark", f"{name_of(page)}: only foldmark commands run in the docs, not {typed!r}"
         done = CliRunner().invoke(app, words[1:])
-        assert done.exit_code == 0, f"{name_of(page)}: {typed} exits with {done.exit_code}:\n{done.output}{done.exception}"
-        expect(shown, done.stdout, f"{name_of(page)}: {typed}")
+        where = f"{name_of(page)}: {typed}"
+        assert done.exit_code == 0, f"{where} exits with {done.exit_code}:\n{done.output}{done.exception}"
+        expect(shown, done.stdout, where)
 
 
 def expect(shown: str, printed: str, where: str) -> None:

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from pages import PAGES, ROOT, blocks, name_of, run
 
-RUNNABLE = [page for page in PAGES if any(block.language in ("python", "console", "toml") for block in blocks(page))]
+RUNNABLE = [page for page in PAGES if {block.language for block in blocks(page)} & {"python", "console", "toml"}]
+SHOWN = ("python", "output", "console", "toml", "json", "text")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_every_block_of_a_page_runs_and_prints_what_is_shown(page: Path, folder:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_says_what_it_is(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in ("python", "output", "console", "toml", "json", "text"), f"{name_of(page)}:{block.line}"
+        assert block.language in SHOWN, f"{name_of(page)}:{block.line}"
         if block.language == "json":
             json.loads(block.text)
 

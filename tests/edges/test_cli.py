@@ -134,6 +134,7 @@ def test_both_wires_can_be_asked_for(desk: Desk) -> None:
     desk.json("compact", desk.write(long_session(60)), "--target", 12_000, "--wire", "anthropic", "--out", out)
     payload = json.loads(out.read_text(encoding="utf-8"))
     assert payload["system"]
+    assert payload["max_tokens"] == 15_360
     assert payload["messages"][0]["role"] == "user"
 
 
@@ -199,3 +200,17 @@ def test_pin_and_delete(desk: Desk) -> None:
     session = desk.json("sessions")[0]["session"]
     desk.run("delete", session, "--yes")
     assert desk.json("sessions") == []
+
+
+def test_reading_commands_use_the_policy_of_the_last_compaction(desk: Desk) -> None:
+    policy = desk.folder / "mine.toml"
+    policy.write_text('preset = "chat"\n[prices]\nread = 0.1\nwrite = 1.25\n[cleanup]\nkeep_results = 1\n')
+    done = desk.json("compact", desk.write(long_session(60)), "--policy", policy)
+    found = desk.json("explain")
+    assert sum(entry["status"] == "demoted" for entry in found) == done["demoted"]
+    assert "rent rule" in desk.run("explain")
+
+
+def test_a_search_place_that_does_not_exist_is_bad_input(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(2)))
+    desk.run("search", "x", "--where", "nowhere", code=2)

@@ -1,4 +1,4 @@
-"""The room of a request follows the design's table, line by line."""
+"""The room of a request follows the table of docs/explanation/when.md, line by line."""
 
 from __future__ import annotations
 

@@ -51,3 +51,11 @@ def test_toml_gives_the_same_policy_as_code() -> None:
 def test_a_policy_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Policy.coding().window = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_policy_survives_being_kept_with_a_session(name: str) -> None:
+    made = Policy.preset(name).replace(window=64_000, prices={"read": 0.1}, cleanup={"keep_results": 7})
+    assert Policy.from_json(made.to_json()) == made
+    with pytest.raises(PolicyError, match="stored with the session"):
+        Policy.from_json('{"surprise": 1}')

@@ -81,10 +81,7 @@ class Place:
 
 
 def _remembered(meta: dict[str, str]) -> Policy:
-    policy = Policy.preset(meta["policy"]) if meta.get("policy") in PRESETS else Policy.coding()
-    if changes := meta.get("options"):
-        policy = policy.replace(**json.loads(changes))
-    return policy
+    return Policy.from_json(meta["policy"]) if meta.get("policy") else Policy.coding()
 
 
 def read_policy(name: str) -> Policy:
@@ -132,7 +129,7 @@ def import_transcript(place: Place, path: Path, *, policy: str, format: str, str
     chosen = read_policy(policy)
     imported = read_transcript(path, format, strict, place.session)
     opened, brought = _bring(place, imported, chosen)
-    opened.remember({"policy": chosen.name, "wire": imported.wire})
+    opened.remember({"policy": chosen.to_json(), "wire": imported.wire})
     return {
         "session": brought.session,
         "db": str(place.db),
@@ -168,8 +165,7 @@ def compact_transcript(
     imported = read_transcript(path, format, strict, place.session)
     form = by_name(wire or imported.wire)
     opened, brought = _bring(place, imported, chosen)
-    options = {"budget": {"target_tokens": target}} if target is not None else {}
-    opened.remember({"policy": chosen.name, "options": json.dumps(options) if options else "", "wire": form.NAME})
+    opened.remember({"policy": chosen.to_json(), "wire": form.NAME})
     opened = Session(opened.name, store=opened.store, policy=chosen)
     made = opened.request(window=window or 128_000, max_output=max_output, wire=form)
     payload = made.payload(model=model or None)

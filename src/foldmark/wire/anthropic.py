@@ -10,5 +10,7 @@ from foldmark.wire.values import Overhead
 
 NAME = "anthropic"
 OVERHEAD = Overhead()
+NEEDS_MAX_OUTPUT = True
+"""The Messages API refuses a request without `max_tokens`."""
 
 __all__ = ["NAME", "OVERHEAD", "RULES", "lost", "overflow", "read", "read_messages", "validate", "write"]
