@@ -154,15 +154,16 @@ def repair(events: Sequence[Event]) -> tuple[list[Event], list[str]]:
     """Make tool pairs valid without inventing anything; says what it changed.
 
     A call without a result gets a marker. A user message between a call and its result moves behind the result.
-    A result whose call is not shown (or that comes late, or twice) becomes injected text naming the call.
+    A result whose call is not shown (or that comes late, or once too often) becomes injected text naming the call.
+    Calls without an id get one; their results are matched by position.
     """
     out: list[Event] = []
     warnings: list[str] = []
-    waiting: dict[str, ToolCall] = {}
+    waiting: list[tuple[str, ToolCall]] = []  # (id as recorded, the call as shown); an id may occur twice in a step
     held: list[Event] = []
 
     def close() -> None:
-        for call in waiting.values():
+        for _, call in waiting:
             marker = Event(role="tool", origin="injected", parts=(ToolResult(call.id, NO_RESULT, name=call.name),))
             out.append(priced(marker))
             warnings.append(f"Call {call.id} ({call.name}) has no result; a marker stands in its place.")
@@ -175,13 +176,14 @@ def repair(events: Sequence[Event]) -> tuple[list[Event], list[str]]:
         if event.role == "assistant":
             if waiting or held:
                 close()
-            out.append(event)
-            waiting = {call.id: call for call in event.calls}
+            step = _named(event)
+            out.append(step)
+            waiting.extend(zip([call.id for call in event.calls], step.calls, strict=True))
         elif result is None:
             (held if waiting else out).append(event)
-        elif result.call_id in waiting:
-            del waiting[result.call_id]
-            out.append(event)
+        elif found := next((pair for pair in waiting if pair[0] == result.call_id), None):
+            waiting.remove(found)
+            out.append(_answering(event, found[1].id))
             if not waiting:
                 close()
         else:
@@ -189,6 +191,34 @@ def repair(events: Sequence[Event]) -> tuple[list[Event], list[str]]:
             warnings.append(f"Result {event_ref(event.seq)} stands apart from call {result.call_id}; shown as text.")
     close()
     return out, warnings
+
+
+def _named(event: Event) -> Event:
+    """The step with an id of its own for every call: some servers send none or the same twice, and providers refuse
+    both."""
+    ids = [call.id for call in event.calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return event
+    used: set[str] = set()
+    parts: list[Part] = []
+    for at, part in enumerate(event.parts):
+        if isinstance(part, ToolCall):
+            name = part.id or f"call_{event.seq}_{at}"
+            unique = name if name not in used else f"{name}_{at}"
+            used.add(unique)
+            parts.append(msgspec.structs.replace(part, id=unique))
+        else:
+            parts.append(part)
+    return msgspec.structs.replace(event, parts=tuple(parts))
+
+
+def _answering(event: Event, call_id: str) -> Event:
+    if event.result and event.result.call_id == call_id:
+        return event
+    parts = tuple(
+        msgspec.structs.replace(part, call_id=call_id) if isinstance(part, ToolResult) else part for part in event.parts
+    )
+    return msgspec.structs.replace(event, parts=parts)
 
 
 def _orphan(event: Event, result: ToolResult) -> Event:

@@ -261,7 +261,7 @@ def _identity(part: Part) -> Any:
             body = artifact.sha256 if artifact else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             return ["o", call_id, body, [_identity(image) for image in images]]
         case Image(data=data, url=url):
-            return ["i", hashlib.sha256((data or url).encode()).hexdigest()]
+            return ["i", hashlib.sha256((data or url).encode("utf-8", "surrogatepass")).hexdigest()]
         case Paste(artifact=artifact):
             return ["p", artifact.sha256]
         case Opaque(raw=raw):

@@ -62,10 +62,14 @@ def split_tokens(text: str) -> list[str]:
     return text.translate(_BREAKS).split()
 
 
+_LONGEST_TOKEN = 512  # characters: a longer run (base64, a minified line) is no name, and the pattern is quadratic
+
+
 def split_subwords(token: str) -> tuple[str, ...]:
     """Masked subwords of a token: camelCase, snake_case and paths split, digits as `0`, hex as `#`."""
     if token.isalpha() and token.islower() and token.isascii():
         return (token,)
+    token = token[:_LONGEST_TOKEN]
     out: list[str] = []
     for piece in _HEX.sub(" 0x ", token).split():
         if piece == "0x":

@@ -215,7 +215,7 @@ def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
 @lru_cache(maxsize=512)
 def _picture(image: Image) -> str:
     try:
-        data = b64decode(image.data, validate=True) if image.data else image.url.encode()
+        data = b64decode(image.data, validate=True) if image.data else image.url.encode("utf-8", "surrogatepass")
     except ValueError:
         data = image.data.encode("utf-8", "surrogatepass")
     size = f" {image.width}x{image.height}" if image.width else ""

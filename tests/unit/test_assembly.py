@@ -72,6 +72,25 @@ def test_a_second_result_for_the_same_call_is_never_sent_as_a_result() -> None:
     assert "two" in out[-1].text
 
 
+def test_two_calls_of_one_step_with_the_same_id_take_a_result_each() -> None:
+    step = assistant("", ToolCall("a", "run", "{}"), ToolCall("a", "run", "{}"))
+    out, warnings = repair(numbered(user("hi"), step, result("a", "one"), result("a", "two"), result("a", "three")))
+    assert kinds(out) == ["user", "assistant", "tool:a", "tool:a_1", "user"]
+    assert [call.id for call in out[1].calls] == ["a", "a_1"]
+    assert "three" in out[-1].text
+    assert len(warnings) == 1
+
+
+def test_calls_without_an_id_get_one_and_their_results_follow_by_position() -> None:
+    step = assistant("", ToolCall("", "run", "{}"), ToolCall("", "read", "{}"))
+    out, warnings = repair(numbered(user("hi"), step, result("", "one"), result("", "two")))
+    ids = [call.id for call in out[1].calls]
+    assert all(ids)
+    assert len(set(ids)) == 2
+    assert [event.result.call_id for event in out if event.result] == ids
+    assert not warnings
+
+
 def test_the_checkpoint_stands_before_the_tail_in_one_user_message_with_the_current_request() -> None:
     kept = numbered(user("Fix it, please"))
     tail = numbered(user("x"), *tool_round(1))[1:]
