@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,12 +17,20 @@ from bench.planting import Planted
 Message = dict[str, Any]
 Random = random.Random
 
-_NOUNS = (
-    "ledger invoice courier basket tariff voucher shelf parcel session gateway quota beacon roster digest cursor "
-    "replica backlog receipt outbox counter snapshot window pricing catalog mailbox journal worker bucket lease"
-).split()
-_VERBS = "load store merge rotate expire reserve settle refresh replay resolve publish encode verify split".split()
-_AREAS = "billing search delivery accounts reports imports mail storage".split()
+_NOUNS = re.findall(
+    r"\w+",
+    "ledger invoice courier basket tariff voucher shelf parcel session gateway quota beacon roster digest "
+    "cursor replica backlog receipt outbox counter snapshot window pricing catalog mailbox journal worker "
+    "bucket lease",
+)
+_VERBS = re.findall(
+    r"\w+",
+    "load store merge rotate expire reserve settle refresh replay resolve publish encode verify split",
+)
+_AREAS = re.findall(
+    r"\w+",
+    "billing search delivery accounts reports imports mail storage",
+)
 
 
 class Generated(NamedTuple):
@@ -74,9 +83,12 @@ class _Story:
 
     def _step(self) -> None:
         kinds: tuple[tuple[Callable[[], tuple[str, dict[str, Any], str]], int], ...] = (
-            (self._read, 30), (self._search, 15), (self._tests, 15), (self._log, 12), (self._query, 13), (self._edit, 15),
+            (self._read, 30), (self._search, 15), (self._tests, 15),
+            (self._log, 12), (self._query, 13), (self._edit, 15),
         )  # fmt: skip
-        makers = self.rng.choices([kind for kind, _ in kinds], [weight for _, weight in kinds], k=1 + (self.rng.random() < 0.12))
+        makers = self.rng.choices(
+            [kind for kind, _ in kinds], [weight for _, weight in kinds], k=1 + (self.rng.random() < 0.12)
+        )
         text = self._prose()
         made = [maker() for maker in makers]
         calls, results = [], []
@@ -143,7 +155,8 @@ class _Story:
     def _log(self) -> tuple[str, dict[str, Any], str]:
         lines = [
             f"2026-03-{self.rng.randrange(1, 29):02} 10:{self.rng.randrange(60):02}:{self.rng.randrange(60):02} INFO "
-            f"{self.rng.choice(_AREAS)} {self.rng.choice(_VERBS)} {self.rng.choice(_NOUNS)} took {self.rng.randrange(900)} ms"
+            f"{self.rng.choice(_AREAS)} {self.rng.choice(_VERBS)} {self.rng.choice(_NOUNS)} "
+            f"took {self.rng.randrange(900)} ms"
             for _ in range(self.rng.randrange(8, 32))
         ]
         if self.rng.random() < 0.4:
@@ -155,7 +168,11 @@ class _Story:
 
     def _query(self) -> tuple[str, dict[str, Any], str]:
         rows: list[dict[str, Any]] = [
-            {"id": self.rng.randrange(10**6), "kind": self.rng.choice(_NOUNS), "amount": self.rng.randrange(9_000) / 100}
+            {
+                "id": self.rng.randrange(10**6),
+                "kind": self.rng.choice(_NOUNS),
+                "amount": self.rng.randrange(9_000) / 100,
+            }
             for _ in range(self.rng.randrange(4, 22))
         ]
         if self.rng.random() < 0.25:
@@ -180,13 +197,19 @@ class _Story:
         return f"{self.rng.choice(_VERBS)}_{self.rng.choice(_NOUNS)}"
 
     def _constant(self) -> str:
-        return f"{self.rng.choice(_AREAS)}_{self.rng.choice(_NOUNS)}_{self.rng.choice(('LIMIT', 'SECONDS', 'SIZE'))}".upper()
+        words = self.rng.choice(_AREAS), self.rng.choice(_NOUNS), self.rng.choice(("limit", "seconds", "size"))
+        return "_".join(words).upper()
 
     def _path(self) -> str:
         return f"src/{self.rng.choice(_AREAS)}/{self.rng.choice(_NOUNS)}_{self.rng.choice(_NOUNS)}.py"
 
     def _source(self, path: str, lines: int) -> list[str]:
-        out = [f'"""The {path.rsplit("/", 1)[-1][:-3].replace("_", " ")}."""', "", "from __future__ import annotations", ""]
+        out = [
+            f'"""The {path.rsplit("/", 1)[-1][:-3].replace("_", " ")}."""',
+            "",
+            "from __future__ import annotations",
+            "",
+        ]
         while len(out) < lines:
             name, noun = self._name(), self.rng.choice(_NOUNS)
             out += [

@@ -62,9 +62,7 @@ def load_pi(path: Path) -> list[Message]:
             out.append({"role": "tool", "tool_call_id": message["toolCallId"], "content": _plain(content)})
         elif role == "assistant":
             calls = [
-                _call(part["id"], part["name"], part["arguments"])
-                for part in content
-                if part.get("type") == "toolCall"
+                _call(part["id"], part["name"], part["arguments"]) for part in content if part.get("type") == "toolCall"
             ]
             if _plain(content) or calls:
                 out.append(_assistant(_plain(content), calls))

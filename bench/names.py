@@ -1,12 +1,12 @@
 """Names in context: does the request still hold what the session really uses next? Imports nothing that selects.
 
 A *name* is a path, symbol, id, hash, URL or number of three or more digits. A name is *asked for* at a cut when it
-stands in the arguments or text of the next ten assistant messages or the next three user messages, stood before the
-cut in a tool result or assistant text (not in the system text), and no tool result or user message supplies it again
-in between. Words as rare as
-the second rarest count as it. It is *in text* when the request holds it, and *in context* when the name and two of the rarest plain words
-within 80 characters of an earlier occurrence stand within 200 characters of each other in the request. It is *old*
-when it last stood in any message before the newest fifth of the past. `docs/measures.md` says the rest.
+stands in the arguments or text of the next ten assistant messages or the next three user messages, stood before
+the cut in a tool result or assistant text (not in the system text), and no tool result or user message supplies
+it again in between. It is *in text* when the request holds it, and *in context* when the name and two of the
+rarest plain words within 80 characters of an earlier occurrence stand within 200 characters of each other in the
+request. Words as rare as the second rarest count as it. It is *old* when it last stood in any message before the
+newest fifth of the past. `docs/measures.md` says the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _NAME = re.compile("|".join((_URL, _PATH, _SYMBOL, _IDENTIFIER, _NUMBER)))
 _PLAIN = re.compile(r"(?<![\w/.$@-])[A-Za-z][a-z]{2,}(?![\w/]|[.-]\w)")
 _EDGE = re.compile(r"[\w]")
 
-_COMMON = frozenset("the and for that this with from are was not you have has but can will all any its".split())
+_COMMON = frozenset(
+    re.findall(r"\w+", "the and for that this with from are was not you have has but can will all any its")
+)
 
 
 def find_names(text: str) -> set[str]:
@@ -125,7 +127,7 @@ class Past:
             self.where.setdefault(name, []).append(len(self.texts) - 1)
 
     def contexts(self, name: str) -> tuple[frozenset[str], ...]:
-        """The rarest plain words near each earlier occurrence, newest first; occurrences with fewer than two count not."""
+        """The rarest plain words near each earlier occurrence that has two, newest first."""
         found: dict[frozenset[str], None] = {}
         for number in reversed(self.where[name][-50:]):
             text = self.texts[number]

@@ -17,7 +17,9 @@ def pair_errors(messages: list[dict[str, Any]]) -> list[str]:
                 errors.append(f"message {at}: result for {call_id!r}, which no call just before asks for")
             waiting.pop(call_id, None)
             continue
-        errors += [f"message {at}: call {call_id!r} of message {asked} has no result" for call_id, asked in waiting.items()]
+        errors += [
+            f"message {at}: call {call_id!r} of message {asked} has no result" for call_id, asked in waiting.items()
+        ]
         waiting = {}
         if message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls"):
             errors.append(f"message {at}: an assistant message with neither text nor calls")

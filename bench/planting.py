@@ -134,7 +134,9 @@ def host_words(messages: Sequence[Message], most: int = 400) -> list[str]:
     return ranked[100 : 100 + most]
 
 
-def plant(messages: Sequence[Message], seed: int, facts: int = 88, decisions: int = 24) -> tuple[list[Message], list[Planted]]:
+def plant(
+    messages: Sequence[Message], seed: int, facts: int = 88, decisions: int = 24
+) -> tuple[list[Message], list[Planted]]:
     """A copy of the history with planted texts, and what was planted."""
     rng = Random(seed)
     out = copy.deepcopy(list(messages))

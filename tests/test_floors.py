@@ -13,20 +13,13 @@ FLOORS: list[list[str]] = [
     ["events"],
     "warm tokens words refs exact rounds redact shell profiles checkpoint render readings names units salience reports wire kinds".split(),
     "prices policy artifacts store log budget drafts written".split(),
-    "admission facts deeds ledger intent plans cleanup passes selection assembly fitting following explain loading bar triggers outcomes compose sections filling validation retrieval memory sqlite".split(),
+    "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
     ["flows"],
-    ["session", "control"],
+    ["control", "session"],
     "testing importers importing".split(),
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 6, 7}
-# Modules that belong to another module of the same floor: they split a long file, not an idea.
-FAMILIES = [
-    {"cleanup", "passes"},
-    {"facts", "deeds", "ledger", "intent", "plans"},
-    {"compose", "sections", "filling"},
-    {"session", "control"},
-]
 
 
 def place(module: str) -> tuple[int, int] | None:
@@ -57,7 +50,7 @@ def modules() -> dict[str, list[Path]]:
 
 
 def may_import(importer: str, imported: str) -> bool:
-    if importer == imported or any({importer, imported} <= family for family in FAMILIES):
+    if importer == imported:
         return True
     mine, theirs = place(importer), place(imported)
     assert mine, f"foldmark.{importer} stands on no floor: add it to FLOORS where it belongs"

@@ -5,21 +5,18 @@ Knows nothing of requests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.errors import NotFound
 from foldmark.refs import Ref, parse
-
-if TYPE_CHECKING:
-    from foldmark.session import Session
+from foldmark.store import Key, Store
 
 
 class Control:
     """`session.control`: a person's hand on a session."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, store: Store, artifacts: Artifacts, key: Key) -> None:
+        self._store, self._artifacts, self._key = store, artifacts, key
 
     def pin(self, ref: str) -> str:
         """Keep an event verbatim in every request after the next compaction. Raises NotFound."""
@@ -33,7 +30,7 @@ class Control:
         address: Ref = parse(ref)
         if not address.is_event:
             raise NotFound(ref, f"Only events can be pinned, and {ref!r} is none. Pin event:<n> instead.")
-        store, key = self._session.store, self._session.key
+        store, key = self._store, self._key
         event = store.event(key, address.name)
         # A pin holds for every scope that sees the event, so it carries the event's own key.
         store.facts(key, [Fact(seq=event.seq, kind="pin", key=str(event.seq), value="", status=status, scope=event.key)])
@@ -41,16 +38,16 @@ class Control:
 
     def pins(self) -> list[int]:
         """Seqs of the pinned events, in order."""
-        return sorted(self._session.store.view(self._session.key).pins)
+        return sorted(self._store.view(self._key).pins)
 
     def history(self) -> list[Checkpoint]:
         """Every compaction of the scope, oldest first."""
-        return self._session.store.checkpoints(self._session.key)
+        return self._store.checkpoints(self._key)
 
     def delete(self, *, descendants: bool = False) -> int:
         """Erase the session with all that hangs on it; returns how many artifact bodies went.
 
         Raises HasForks when other sessions inherit from it, unless `descendants` is True.
         """
-        store, key = self._session.store, self._session.key
-        return self._session.artifacts.delete(key.tenant, store.delete(key, descendants=descendants))
+        gone = self._store.delete(self._key, descendants=descendants)
+        return self._artifacts.delete(self._key.tenant, gone)

@@ -39,9 +39,9 @@ LOUD = 3.0  # a log or a test run says that something failed
 ASSIGNED = 3.0  # a name gets a value, alone on its line
 PRICE = -0.67  # per nat of tokens
 SYMBOLS = -10.8  # share of characters that are neither letters, digits nor spaces: code can be read again
-SAID = 0.0  # the agent's own prose
-SAID_ALONE = 4.0  # the same without a digit: decisions and findings
-SAID_MUCH = -2.3  # where prose is more than a seventh of a session it is mostly politeness
+SAID = 1.0  # the agent's own prose
+SAID_ALONE = 4.7  # the same without a digit: decisions and findings
+SAID_MUCH = -3.3  # where prose is more than a seventh of a session it is mostly politeness
 DECISION = 1.0
 ARGUMENTS = -5.0  # what the agent wrote into a call: it stands in a file or was run, and can be seen again
 

@@ -98,7 +98,7 @@ class Session:
     @property
     def control(self) -> Control:
         """What people do: pin, unpin, history, delete."""
-        return Control(self)
+        return Control(self.store, self.artifacts, self.key)
 
     @property
     def system(self) -> str:

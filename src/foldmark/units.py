@@ -18,7 +18,9 @@ LABEL = 40  # a line up to this long that ends in a colon is a label
 ASSIGNMENT = re.compile(r"(?:\w+ )?[A-Za-z][\w.-]{4,60}(?:: ?\w+)? ?(?:=|:|:=) ?[\"']?[\w.+-]*\d[\w.+-]*[\"']?[,;]?")
 """A name that gets a value, alone on its line: never glued to other lines."""
 
-LOUD_LINE = re.compile(r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  ")
+LOUD_LINE = re.compile(
+    r"\b(?:FAIL(?:ED|URE)?|ERROR|FATAL|CRITICAL|PANIC|Traceback|[A-Z]\w*(?:Error|Exception):)|^not ok|^E  "
+)
 """A line of a log or test run that says that something failed: a unit of its own too."""
 
 _VIEW = re.compile(r"^\d{1,7}(?:→|\t| ?\| )\s*")
@@ -69,10 +71,8 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
             continue
         if line[0].isdigit():
             line = _VIEW.sub("", line) or line
-        if is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG])):
-            here = ENOUGH
-        else:
-            here = count_words(line[:LONG])
+        alone = is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG]))
+        here = ENOUGH if alone else count_words(line[:LONG])
         if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
             yield glued_at, glued
             glued = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foldmark import intent
+from foldmark.facts import intent
 
 
 def test_sentences_are_byte_equal_slices() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foldmark.passes import steady
+from foldmark.cleanup.passes import steady
 
 
 @pytest.mark.parametrize(

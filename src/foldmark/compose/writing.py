@@ -14,11 +14,11 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Fact, Line, Mark, Name, Section, Unit
 from foldmark.events import Event
-from foldmark.filling import Filling, Page
+from foldmark.compose.filling import Filling, Page
 from foldmark.policy import Policy
 from foldmark.render import render, render_name
 from foldmark.salience import Tally, rank, rank_names
-from foldmark.sections import (
+from foldmark.compose.sections import (
     CONSTRAINTS,
     USER_MESSAGES,
     Candidate,

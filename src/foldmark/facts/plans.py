@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foldmark.events import Reading, ToolCall
-from foldmark.ledger import Ledger
+from foldmark.facts.ledger import Ledger
 from foldmark.profiles import decode
 
 _DONE_WORDS = {

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from foldmark import intent
+from foldmark.facts import intent
 from foldmark.checkpoint import Fact
-from foldmark.deeds import note_result
+from foldmark.facts.deeds import note_result
 from foldmark.events import Paste, Reading
 from foldmark.exact import identifiers
-from foldmark.ledger import Ledger
-from foldmark.plans import checkboxes, note_todos
+from foldmark.facts.ledger import Ledger
+from foldmark.facts.plans import checkboxes, note_todos
 from foldmark.profiles import Profile
 
 USER_CHARACTERS = 32_000

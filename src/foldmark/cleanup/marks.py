@@ -18,7 +18,7 @@ import msgspec
 
 from foldmark.checkpoint import Mark
 from foldmark.events import Event, Reasoning
-from foldmark.passes import VERSION, shrink
+from foldmark.cleanup.passes import VERSION, shrink
 from foldmark.policy import Cleanup, Policy
 from foldmark.profiles import Profile, profile_of_call
 from foldmark.reports import Change

