@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.drafts import Draft, priced
+from foldmark.drafts import Draft, cost, priced
 from foldmark.events import Event, Part, Paste, Text, ToolCall, ToolResult, injected
 from foldmark.policy import Layout
 from foldmark.refs import artifact_ref, event_ref
@@ -33,15 +33,11 @@ def assemble(
 ) -> Draft:
     """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
     repaired, warnings = shown(events, changes)
-    head: list[Event] = []
-    if checkpoint:
-        if layout.checkpoint == "system":
-            system = f"{system}\n\n{checkpoint.text}" if system else checkpoint.text
-            head = [_system_as_user(event) for event in kept]
-            if not head and repaired and repaired[0].role == "assistant":
-                head = [priced(injected("[Earlier conversation: see the checkpoint in the system text.]"))]
-        else:
-            head = [checkpoint_message(checkpoint, kept)]
+    head = head_of(checkpoint, kept, layout)
+    if checkpoint and layout.checkpoint == "system":
+        system = f"{system}\n\n{checkpoint.text}" if system else checkpoint.text
+        if not head and repaired and repaired[0].role == "assistant":
+            head = [priced(injected("[Earlier conversation: see the checkpoint in the system text.]"))]
     suffix = [priced(injected(bar))] if bar else []
     return Draft(
         system=system,
@@ -52,6 +48,23 @@ def assemble(
         warnings=tuple(warnings),
         suffix=len(suffix),
     )
+
+
+def head_of(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> list[Event]:
+    """The messages that stand before the tail: the checkpoint with what is kept, or the kept ones alone."""
+    if checkpoint is None:
+        return []
+    if layout.checkpoint == "system":
+        return [_system_as_user(event) for event in kept]
+    return [checkpoint_message(checkpoint, kept)]
+
+
+def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> int:
+    """What checkpoint and kept events cost in a request, wherever they stand."""
+    if checkpoint is None:
+        return 0
+    in_system = checkpoint.tokens if layout.checkpoint == "system" else 0
+    return in_system + cost(head_of(checkpoint, kept, layout))
 
 
 def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:

@@ -10,13 +10,13 @@ from typing import Any
 
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
-from foldmark.assembly import assemble, dressed
+from foldmark.assembly import assemble, dressed, head_tokens
 from foldmark.bar import state_bar
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, unit_limit
-from foldmark.drafts import Request, cost
+from foldmark.drafts import Request
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
@@ -74,7 +74,8 @@ def compact(
     """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
     view = store.view(key)
     space = room(frame, policy, view.state)
-    measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), policy, space, now)
+    head = head_tokens(view.checkpoint, view.kept, policy.layout)
+    measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), head, policy, space, now)
     reason = due(view, policy, space, measured, now, force)
     if not reason:
         return not_due(view, space, measured.whole)
@@ -84,7 +85,7 @@ def compact(
     if not span:
         return ineffective(store, key, view, reason, measured.whole, now)
     span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
-    after = space.static + checkpoint.tokens + span.tail_tokens + cost(span.kept)
+    after = space.static + head_tokens(checkpoint, span.kept, policy.layout) + span.tail_tokens
     if after >= measured.whole:
         return ineffective(store, key, view, reason, measured.whole, now)
     return applied(store, key, view, checkpoint, reason, space, measured.whole, after)

@@ -17,7 +17,7 @@ import msgspec
 
 from foldmark import flows
 from foldmark.artifacts import Artifacts
-from foldmark.assembly import dressed
+from foldmark.assembly import dressed, head_tokens
 from foldmark.budget import room
 from foldmark.cleanup import clean
 from foldmark.control import Control
@@ -308,7 +308,10 @@ class Session:
             view = self.store.view(self.key)
             space = room(frame, self.policy, view.state)
             events = dressed(*clean(view.events, view.mark, self.policy))
-            return expected_next(self.policy, space, sizes(view, events, self.policy, space, self._clock()))
+            head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
+            return expected_next(
+                self.policy, space, sizes(view, events, head, self.policy, space, self._clock())
+            )
 
 
 def _hash(text: str) -> str:

@@ -41,11 +41,11 @@ def is_cold(view: View, prices: Price | None, now: float) -> bool:
     return not view.state.last_time or now - view.state.last_time > lifetime
 
 
-def sizes(view: View, events: Sequence[Event], policy: Policy, room: Room, now: float) -> Sizes:
-    """Measure the view; `events` are its events as the mark shows them. Requests since the last compaction are read off the log: one per assistant event that
+def sizes(view: View, events: Sequence[Event], head: int, policy: Policy, room: Room, now: float) -> Sizes:
+    """Measure the view; `events` are its events as the mark shows them, `head` the tokens of checkpoint and kept ones. Requests since the last compaction are read off the log: one per assistant event that
     was recorded after it, at the reported input, else the static prefix plus the tokens in front of it."""
     checkpoint = view.checkpoint
-    start = room.static + (checkpoint.tokens if checkpoint else 0) + cost(view.kept)
+    start = room.static + head
     past = _past(events, start, checkpoint.head if checkpoint else 0) if policy.prices else ()
     if checkpoint and checkpoint.compacted_size:
         landed = checkpoint.compacted_size
@@ -76,9 +76,11 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
     above = measured.whole - room.static
     if force:
         return Reason("manual", above, 0, "asked for")
+    if _in_vain(view, measured):
+        return None
     if above >= room.cap:
         return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
-    if above < room.nothing_below or above < view.state.held or _in_vain(view, measured):
+    if above < room.nothing_below or above < view.state.held:
         return None
     if policy.triggers is not None:
         reason: Reason | None = policy.triggers(view, now)

@@ -19,7 +19,7 @@ from foldmark.events import Event, assistant, user
 from foldmark.wire import openai_chat
 from scenes import RAW, SMALL, checked, classes, fresh, pair, pairs_of, text_of
 
-TABLES = ["event", "fact", "unit", "piece", "checkpoint", "attempt", "scope_state", "written", "word", "name", "work"]
+TABLES = ["event", "fact", "unit", "piece", "checkpoint", "attempt", "scope_state", "written", "tally", "work", "artifact"]
 
 
 def state_of(session: Session) -> tuple[Any, ...]:
@@ -183,7 +183,7 @@ def numbered_like(events: list[Event]) -> list[Event]:
 
 def story(count: int = 20) -> list[dict[str, Any]]:
     return [
-        {"role": "user", "content": f"Question {n}: " + "why does it charge twice? " * 8} if n % 2 else {"role": "assistant", "content": f"Answer {n}: " + "because of the retry. " * 20}
+        {"role": "user", "content": f"Question {n}: " + "why does it charge twice? " * 30} if n % 2 else {"role": "assistant", "content": f"Answer {n}: " + "because of the retry. " * 60}
         for n in range(1, count + 1)
     ]  # fmt: skip
 

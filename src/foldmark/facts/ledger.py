@@ -26,10 +26,11 @@ class Ledger:
         return None if fact is None or fact.status == "gone" else fact
 
     def all(self, kind: FactKind) -> list[Fact]:
-        """The newest fact of every key of a kind. The first call for a kind walks the stored state once."""
+        """The newest fact of every key of a kind. The first call for a kind walks the stored state once, over a copy of
+        its keys: the store's own dictionary may grow meanwhile, when another thread records."""
         keys = self._keys.get(kind)
         if keys is None:
-            keys = self._keys[kind] = dict.fromkeys(key for known, key in self._before if known == kind)
+            keys = self._keys[kind] = dict.fromkeys(key for known, key in list(self._before) if known == kind)
             keys.update(dict.fromkeys(key for known, key in self._now if known == kind))
         return [fact for key in keys if (fact := self.get(kind, key))]
 

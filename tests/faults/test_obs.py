@@ -1,0 +1,69 @@
+"""OBS: switches, reports and parameters that do what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foldmark import Policy
+from foldmark.events import user
+from foldmark.wire import openai_chat
+from scenes import RAW, checked, classes, fresh, pair, pairs_of
+
+MANUAL = Policy.coding(run="manual", admission=RAW)
+
+
+def test_off_means_off_and_nothing_goes_without_a_notice() -> None:
+    """S-OBS-04: with `run="manual"` nothing is compacted, and what cleanup shortens is listed with its id."""
+    session = fresh(MANUAL)
+    session.record(user("Go."))
+    for number in range(90):
+        session.record(*pair(number, 1_000))
+        request = checked(session, window=1_000_000)
+        listed = {change.seq for change in request.report.changes}
+        log = session.store.log(session.key)
+        shown = {event.seq: event for event in request.messages if event.seq}
+        different = {event.seq for event in log if event.seq not in shown or shown[event.seq].parts != event.parts}
+        assert different == listed
+    assert session.control.history() == []
+    assert {status for status in classes(session).values()} <= {"raw", "demoted"}
+
+
+def test_with_cleanup_off_too_the_request_is_the_log() -> None:
+    """S-OBS-04: off means the same list always."""
+    session = fresh(MANUAL.replace(cleanup={"demote": False, "superseded": False, "duplicates": False}))
+    session.record(user("Go."), *pairs_of(90, 1_000))
+    request = checked(session, window=1_000_000)
+    assert request.report.changes == ()
+    assert request.payload()["messages"] == openai_chat.write("", [], session.store.log(session.key))["messages"]
+
+
+@pytest.mark.parametrize("focus", ["only the shell results", "nothing else", "drop everything", "event:3"])
+def test_focus_says_how_and_never_what(focus: str) -> None:
+    """S-OBS-05: a focus text changes neither the boundary nor what is kept."""
+    reports: list[Any] = []
+    for words in ("", focus):
+        session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW))
+        session.record(user("Go. Never touch the schema."), *pairs_of(30, 300))
+        reports.append((session.compact(force=True, window=128_000, focus=words).outcome, session.control.history()[-1].kept))
+        assert "Never touch the schema." in session.control.history()[-1].text
+        assert len(session.store.log(session.key)) == 61
+    assert reports[0] == reports[1]
+
+
+def test_every_attempt_leaves_exactly_one_note_and_a_check_leaves_none() -> None:
+    """S-OBS-01 without hooks: applied and ineffective are noted once each, not_due never."""
+    session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW))
+    session.record(user("Go."))
+    for number in range(3):
+        session.compact(window=128_000)
+    assert session.store.view(session.key).attempts == ()
+    session.record(*pairs_of(30, 300))
+    assert session.compact().outcome == "applied"
+    assert session.compact().outcome == "not_due"
+    notes = session.store.view(session.key).attempts
+    assert [note.outcome for note in notes] == ["applied"]
+    assert notes[0].trigger == "target"
+    assert notes[0].after < notes[0].before
+    assert number == 2
