@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "foldmark"
 FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
-    "warm tokens words refs exact rounds redact shell profiles checkpoint render readings names units salience reports wire kinds".split(),
+    "warm tokens words refs exact rounds redact shell profiles checkpoint render readings salience reports wire kinds".split(),
     "prices policy artifacts store log budget drafts written".split(),
     "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
     ["flows"],

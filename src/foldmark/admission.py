@@ -62,6 +62,11 @@ def limit_tokens(policy: Policy, window: int = 0) -> int:
     return max(1_000, min(8_000, (window or policy.window or UNKNOWN_WINDOW) // 50))
 
 
+def preview_tokens(policy: Policy, limit: int) -> int:
+    """What a preview may cost: as the policy says, else a quarter of the limit, at least 500."""
+    return policy.admission.preview_tokens or max(500, limit // 4)
+
+
 def _meter() -> tokens.TokenCounter:
     """A counter that counts each text of one batch once."""
     known: dict[str, int] = {}
@@ -100,7 +105,7 @@ def _admit_result(
     if call:  # previews of commands name the command
         call = msgspec.structs.replace(call, arguments=redact(call.arguments))
     kind = recognise(shown, call)
-    preview = kind.preview(shown, policy.admission.preview_tokens, meter)
+    preview = kind.preview(shown, preview_tokens(policy, limit), meter)
     if len(preview) >= len(result.text):
         return event, []
     artifact, body = _outside(event.seq, 1, result.text, kind.name, limit, meter)
@@ -142,7 +147,7 @@ def _admit_words(event: Event, policy: Policy, redact: Redact, meter: tokens.Tok
             shown = redact(text)
             kind = recognise(shown, None)
             artifact, body = _outside(event.seq, len(bodies) + 1, text, kind.name, limit, meter)
-            parts.append(Paste(kind.preview(shown, policy.admission.preview_tokens, meter), artifact))
+            parts.append(Paste(kind.preview(shown, preview_tokens(policy, limit), meter), artifact))
             bodies.append(body)
     return msgspec.structs.replace(event, parts=tuple(parts)), bodies
 

@@ -21,8 +21,8 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     limit_tokens: int | None = None
     """A larger result becomes preview + artifact. None: 2% of the window, between 1,000 and 8,000."""
-    preview_tokens: int = 500
-    """What a preview may cost at most."""
+    preview_tokens: int | None = None
+    """What a preview may cost at most. None: a quarter of the limit, at least 500."""
     user_words_tokens: int = 8_000
     """A longer user message is admitted as a paste; ordinary words always stay verbatim."""
     inline_bytes: int = 4_096

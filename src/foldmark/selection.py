@@ -57,13 +57,13 @@ def select(
     kept = _kept(view, covered, tail)
     tail_tokens, kept_tokens = cost(tail), cost(kept) + KEPT_HEADING * len(kept)
     left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
+    floor = min(CHECKPOINT_FLOOR, room.landing // 4)
     warnings: tuple[str, ...] = ()
-    if left < CHECKPOINT_FLOOR <= room.landing // 2:
+    if left < floor:
         warnings = (
             f"The landing of {room.landing:,} tokens above the static prefix is passed: the newest whole round "
-            f"takes {tail_tokens:,} and kept messages {kept_tokens:,}.",
+            f"takes {tail_tokens:,}, kept messages {kept_tokens:,}, and the checkpoint gets at least {floor:,}.",
         )
-    floor = min(CHECKPOINT_FLOOR, room.landing // 2)
     return Span(
         boundary=boundary,
         covered=covered,

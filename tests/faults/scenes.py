@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from foldmark import MemoryStore, Policy, Session
@@ -15,7 +19,9 @@ from foldmark.wire import anthropic, openai_chat
 from pairs import pair_errors
 
 WIRES = (openai_chat, anthropic)
-SMALL = Policy.coding(budget={"target_tokens": 1_500}, admission={"limit_tokens": 200, "inline_bytes": 300}, window=12_000)
+SMALL = Policy.coding(
+    budget={"target_tokens": 1_500}, admission={"limit_tokens": 200, "inline_bytes": 300}, window=12_000
+)
 RAW = {"limit_tokens": 1_000_000}
 """Admission that shortens nothing, so that sizes are those of the case."""
 
@@ -24,7 +30,11 @@ def fresh(policy: Policy = SMALL, store: Any = None, name: str = "s", **options:
     """A session whose clock ticks five seconds at every look."""
     clock = itertools.count(1_000, 5)
     return Session(
-        name, store=store if store is not None else MemoryStore(), policy=policy, clock=lambda: float(next(clock)), **options
+        name,
+        store=store if store is not None else MemoryStore(),
+        policy=policy,
+        clock=lambda: float(next(clock)),
+        **options,
     )
 
 
@@ -104,3 +114,33 @@ def result_ids(payload: Mapping[str, Any]) -> list[str]:
 def classes(session: Session) -> dict[int, str]:
     """seq -> class, as `explain` gives it."""
     return {entry.seq: entry.status for entry in session.explain()}
+
+
+TESTS = str(Path(__file__).resolve().parents[1])
+PREFACE = f"import sys\nsys.path[:0] = [{TESTS!r}, {TESTS + '/faults'!r}]\n"
+"""What a program in a child process begins with, so that it finds these helpers."""
+
+
+def child(program: str, *arguments: str) -> subprocess.Popen[str]:
+    """Another Python process with the same modules at hand; it speaks through its standard streams."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PREFACE + program, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def released(children: Sequence[subprocess.Popen[str]]) -> list[str]:
+    """Wait until all say `ready`, let them go together, and return the rest of what each says."""
+    for one in children:
+        assert one.stdout
+        assert one.stdout.readline() == "ready\n"
+    for one in children:
+        assert one.stdin
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [one.communicate()[0] for one in children]
+    assert [one.returncode for one in children] == [0] * len(children), said
+    return said

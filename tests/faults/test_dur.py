@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from scenes import RAW, SMALL, checked, child, classes, fresh, pair, pairs_of, text_of
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore
 from foldmark.events import Event, assistant, user
 from foldmark.wire import openai_chat
-from scenes import RAW, SMALL, checked, classes, fresh, pair, pairs_of, text_of
 
-TABLES = ["event", "fact", "unit", "piece", "checkpoint", "attempt", "scope_state", "written", "tally", "work", "artifact"]
+TABLES = [
+    "event",
+    "fact",
+    "unit",
+    "piece",
+    "checkpoint",
+    "attempt",
+    "scope_state",
+    "written",
+    "tally",
+    "work",
+    "artifact",
+]
 
 
 def state_of(session: Session) -> tuple[Any, ...]:
     """Everything a reader can see, but the notes of attempts."""
     view = msgspec.structs.replace(session.store.view(session.key), attempts=())
-    return view, session.store.log(session.key), session.control.history(), session.store.covered(session.key, 10**6, limit=50)
+    return (
+        view,
+        session.store.log(session.key),
+        session.control.history(),
+        session.store.covered(session.key, 10**6, limit=50),
+    )
 
 
 class Spoiled:
@@ -40,7 +53,9 @@ class Spoiled:
             if self.table not in names:
                 return False
             for verb in ("INSERT", "UPDATE", "DELETE"):
-                db.execute(f"CREATE TRIGGER boom_{verb} BEFORE {verb} ON \"{self.table}\" BEGIN SELECT RAISE(ABORT, 'the disk gave up'); END")
+                db.execute(
+                    f"CREATE TRIGGER boom_{verb} BEFORE {verb} ON \"{self.table}\" BEGIN SELECT RAISE(ABORT, 'the disk gave up'); END"
+                )
         db.close()
         return True
 
@@ -115,15 +130,13 @@ for number in range(100_000):
 def test_killing_the_process_loses_nothing_that_was_acknowledged(tmp_path: Path, acks: int) -> None:
     """S-DUR-02: kill -9 in the middle of recording and compacting: every acknowledged event is in the log."""
     path = tmp_path / "agent.db"
-    program = WRITER.format(tests=str(Path(__file__).resolve().parents[1]), path=str(path))
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-    assert child.stdout
+    running = child(WRITER.format(path=str(path)))
+    assert running.stdout
     last = 0
     for _ in range(acks):
-        last = int(child.stdout.readline())
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+        last = int(running.stdout.readline())
+    running.kill()
+    running.communicate()
     session = fresh(SMALL, SQLiteStore(path))
     log = session.store.log(session.key)
     assert len(log) >= last == 1 + 4 * acks
@@ -141,12 +154,9 @@ def test_killing_the_process_loses_nothing_that_was_acknowledged(tmp_path: Path,
 def test_reopening_gives_the_compacted_request_and_the_full_log(tmp_path: Path) -> None:
     """S-DUR-03: compact, leave without closing anything, open again."""
     path = tmp_path / "agent.db"
-    program = (
-        "import os, sys\n" + WRITER.split("for number")[0].format(tests=str(Path(__file__).resolve().parents[1]), path=str(path))
-        + "session.record(*pairs_of(24, 150))\nprint(session.compact(force=True).outcome, flush=True)\nos._exit(0)\n"
-    )  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-    assert done.stdout.strip() == "applied"
+    start, _, _ = WRITER.format(path=str(path)).partition("for number")
+    end = "import os\nsession.record(*pairs_of(24, 150))\nprint(session.compact(force=True).outcome, flush=True)\nos._exit(0)\n"
+    assert child(start + end).communicate()[0] == "applied\n"
     session = fresh(SMALL, SQLiteStore(path))
     assert len(session.store.log(session.key)) == 49
     request = checked(session)
@@ -183,9 +193,11 @@ def numbered_like(events: list[Event]) -> list[Event]:
 
 def story(count: int = 20) -> list[dict[str, Any]]:
     return [
-        {"role": "user", "content": f"Question {n}: " + "why does it charge twice? " * 30} if n % 2 else {"role": "assistant", "content": f"Answer {n}: " + "because of the retry. " * 60}
+        {"role": "user", "content": f"Question {n}: " + "why does it charge twice? " * 30}
+        if n % 2
+        else {"role": "assistant", "content": f"Answer {n}: " + "because of the retry. " * 60}
         for n in range(1, count + 1)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("rewind", [4, 8, 10])
@@ -200,7 +212,10 @@ def test_a_rewind_to_before_a_compaction_gives_the_earlier_prompt_back(store: An
     assert followed.forked_at == rewind
     assert checked(session, window=128_000).payload()["messages"] == messages[:rewind]
     session.follow([*messages[:rewind], {"role": "user", "content": "Something else."}], wire=openai_chat)
-    assert checked(session).payload()["messages"] == [*messages[:rewind], {"role": "user", "content": "Something else."}]
+    assert checked(session).payload()["messages"] == [
+        *messages[:rewind],
+        {"role": "user", "content": "Something else."},
+    ]
 
 
 def test_editing_a_covered_message_leaves_the_record_above_it_behind(store: Any) -> None:

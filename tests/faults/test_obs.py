@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scenes import RAW, checked, classes, fresh, pair, pairs_of
 
 from foldmark import Policy
 from foldmark.events import user
 from foldmark.wire import openai_chat
-from scenes import RAW, checked, classes, fresh, pair, pairs_of
 
 MANUAL = Policy.coding(run="manual", admission=RAW)
 
@@ -27,7 +27,7 @@ def test_off_means_off_and_nothing_goes_without_a_notice() -> None:
         different = {event.seq for event in log if event.seq not in shown or shown[event.seq].parts != event.parts}
         assert different == listed
     assert session.control.history() == []
-    assert {status for status in classes(session).values()} <= {"raw", "demoted"}
+    assert set(classes(session).values()) <= {"raw", "demoted"}
 
 
 def test_with_cleanup_off_too_the_request_is_the_log() -> None:
@@ -46,7 +46,9 @@ def test_focus_says_how_and_never_what(focus: str) -> None:
     for words in ("", focus):
         session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW))
         session.record(user("Go. Never touch the schema."), *pairs_of(30, 300))
-        reports.append((session.compact(force=True, window=128_000, focus=words).outcome, session.control.history()[-1].kept))
+        reports.append(
+            (session.compact(force=True, window=128_000, focus=words).outcome, session.control.history()[-1].kept)
+        )
         assert "Never touch the schema." in session.control.history()[-1].text
         assert len(session.store.log(session.key)) == 61
     assert reports[0] == reports[1]
@@ -56,7 +58,7 @@ def test_every_attempt_leaves_exactly_one_note_and_a_check_leaves_none() -> None
     """S-OBS-01 without hooks: applied and ineffective are noted once each, not_due never."""
     session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW))
     session.record(user("Go."))
-    for number in range(3):
+    for _ in range(3):
         session.compact(window=128_000)
     assert session.store.view(session.key).attempts == ()
     session.record(*pairs_of(30, 300))
@@ -66,4 +68,3 @@ def test_every_attempt_leaves_exactly_one_note_and_a_check_leaves_none() -> None
     assert [note.outcome for note in notes] == ["applied"]
     assert notes[0].trigger == "target"
     assert notes[0].after < notes[0].before
-    assert number == 2

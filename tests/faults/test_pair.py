@@ -8,14 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from foldmark import BudgetExceeded, Policy
-from foldmark.assembly import assemble
-from foldmark.events import Event, ToolCall, assistant, injected, result, user
-from foldmark.policy import Layout
-from foldmark.wire import anthropic, openai_chat
-from making import numbered
-from pairs import pair_errors
 from scenes import (
     RAW,
     SMALL,
@@ -33,10 +25,21 @@ from scenes import (
     words_of,
 )
 
+from foldmark import BudgetExceeded, Policy
+from foldmark.assembly import assemble
+from foldmark.events import Event, ToolCall, assistant, injected, result, user
+from foldmark.policy import Layout
+from foldmark.wire import anthropic, openai_chat
+from making import numbered
+from pairs import pair_errors
+
 
 def parallel(count: int, tokens: int = 80) -> list[Event]:
     calls = [ToolCall(f"p{n}", "read", f'{{"path":"f{n}.py"}}') for n in range(1, count + 1)]
-    return [assistant("Reading all.", *calls), *(result(call.id, lines_of(tokens, call.id), name="read") for call in calls)]
+    return [
+        assistant("Reading all.", *calls),
+        *(result(call.id, lines_of(tokens, call.id), name="read") for call in calls),
+    ]
 
 
 def test_a_tail_never_starts_inside_a_batch_of_tool_results() -> None:
@@ -55,10 +58,15 @@ def test_a_tail_never_starts_inside_a_batch_of_tool_results() -> None:
 
 def middle_note() -> list[Event]:
     return [
-        user("Begin."), assistant("", ToolCall("a", "read", "{}")), user("By the way, also look at b."),
-        result("a", lines_of(1_500, "a")), assistant("Seen a."), user("Go on."),
-        assistant("", ToolCall("b", "read", "{}")), result("b", lines_of(1_200, "b")),
-    ]  # fmt: skip
+        user("Begin."),
+        assistant("", ToolCall("a", "read", "{}")),
+        user("By the way, also look at b."),
+        result("a", lines_of(1_500, "a")),
+        assistant("Seen a."),
+        user("Go on."),
+        assistant("", ToolCall("b", "read", "{}")),
+        result("b", lines_of(1_200, "b")),
+    ]
 
 
 def test_removing_from_the_middle_of_the_list_breaks_no_pair() -> None:
@@ -74,7 +82,13 @@ def test_removing_from_the_middle_of_the_list_breaks_no_pair() -> None:
 def test_cutting_to_few_messages_never_opens_with_a_tool_message() -> None:
     """S-PAIR-03: the system message stays first and no result stands first after it."""
     session = fresh(Policy.coding(window=3_600, admission=RAW, run="manual"))
-    session.record(user("A"), assistant("", ToolCall("123", "read", "{}")), result("123", lines_of(2_600)), user("B"), assistant("Done."))
+    session.record(
+        user("A"),
+        assistant("", ToolCall("123", "read", "{}")),
+        result("123", lines_of(2_600)),
+        user("B"),
+        assistant("Done."),
+    )
     payload = checked(session, system="You are careful.", max_output=900).payload()
     assert payload["messages"][0] == {"role": "system", "content": "You are careful."}
     assert payload["messages"][1]["role"] == "user"
@@ -111,7 +125,9 @@ def test_under_the_threshold_the_list_stays_as_it_is_and_the_report_says_so(wire
     report = session.compact(window=128_000)
     request = checked(session, wire, system="Be brief.", window=128_000, max_output=4_000)
     assert (report.outcome, request.report.outcome, request.report.changes) == ("not_due", "not_due", ())
-    assert request.payload() == wire.write("Be brief.", [], session.store.log(session.key), max_output=request.max_output)
+    assert request.payload() == wire.write(
+        "Be brief.", [], session.store.log(session.key), max_output=request.max_output
+    )
     assert result_ids(request.payload()) == ["c1"]
 
 
@@ -131,7 +147,15 @@ def test_just_below_the_total_the_pair_still_holds() -> None:
 def test_after_every_single_message_pairs_hold_and_the_list_opens_with_a_user() -> None:
     """S-PAIR-07: a window that slides one message at a time orphans nothing one turn later."""
     session = fresh(Policy.coding(window=4_000, admission=RAW))
-    story = [user("One."), *pair(1, 900), assistant("Final."), user("Two."), *pair(2, 900), assistant("Final two."), user("Three.")]
+    story = [
+        user("One."),
+        *pair(1, 900),
+        assistant("Final."),
+        user("Two."),
+        *pair(2, 900),
+        assistant("Final two."),
+        user("Three."),
+    ]
     for event in [*story, *pairs_of(6, 700, start=10)]:
         session.record(event)
         checked_on_both(session)
@@ -142,9 +166,13 @@ def test_a_prompt_that_holds_what_is_stored_is_not_doubled(store: Any) -> None:
     session = fresh(Policy.coding(), store)
     messages = [
         {"role": "user", "content": "Read a.py"},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}],
+        },
         {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
-    ]  # fmt: skip
+    ]
     assert len(session.follow(messages, wire=openai_chat).new) == 3
     assert session.follow(messages, wire=openai_chat).new == ()
     assert checked(session, window=128_000).payload()["messages"] == messages
@@ -165,7 +193,9 @@ def test_the_same_result_is_sent_once_though_it_came_twice() -> None:
     """S-PAIR-10: one result per call id, in the order of the calls, also after a compaction in mid-turn."""
     session = fresh()
     session.record(user("Both."), *pairs_of(10, 120))
-    session.record(assistant("", ToolCall("x", "read", "{}"), ToolCall("y", "bash", "{}")), result("y", "why"), result("x", "ex"))
+    session.record(
+        assistant("", ToolCall("x", "read", "{}"), ToolCall("y", "bash", "{}")), result("y", "why"), result("x", "ex")
+    )
     session.compact(force=True)
     session.record(result("y", "why again"), result("x", "ex again"))
     for request in checked_on_both(session):
@@ -246,7 +276,13 @@ def test_a_checkpoint_is_never_the_assistants_and_roles_alternate(place: str, he
     """S-PAIR-17: four combinations of what stands before and after the cut, strict alternation on Anthropic."""
     session = fresh(SMALL.replace(layout={"checkpoint": place}))
     session.record(user("Go."), *pairs_of(30, 150))
-    session.record(*([user("A last word."), assistant("Yes.")] if head == "assistant" else [assistant("Yes."), user("A last word.")]))
+    session.record(
+        *(
+            [user("A last word."), assistant("Yes.")]
+            if head == "assistant"
+            else [assistant("Yes."), user("A last word.")]
+        )
+    )
     session.record(*([user("New."), *pair("z", 120)] if tail == "user" else pair("z", 120)))
     assert session.compact(force=True).outcome == "applied"
     for request in checked_on_both(session):
@@ -285,7 +321,9 @@ def test_a_call_that_never_got_a_result_leaves_the_session_usable() -> None:
 @given(st.sets(st.integers(0, 40)), st.sampled_from(WIRES))
 def test_whatever_subset_a_hook_keeps_the_payload_is_valid(keep: set[int], wire: Any) -> None:
     """S-PAIR-21: assembly repairs any selection of a log, results without calls and calls without results alike."""
-    log = numbered(user("Go."), *parallel(3), user("More."), *pairs_of(8), assistant("Done."), user("Next."), *parallel(4))
+    log = numbered(
+        user("Go."), *parallel(3), user("More."), *pairs_of(8), assistant("Done."), user("Next."), *parallel(4)
+    )
     chosen = [event for event in log if event.seq in keep] or [log[0]]
     draft = assemble(None, (), chosen, "", (), Layout())
     payload = wire.write("", [], draft.messages)
@@ -293,12 +331,16 @@ def test_whatever_subset_a_hook_keeps_the_payload_is_valid(keep: set[int], wire:
     assert [found for found in wire.validate(payload) if found.certainty == "known"] == []
     shown = {event.seq for event in draft.messages if event.seq}
     assert shown == {event.seq for event in chosen}
-    torn = any(event.result and not any(event.result.call_id in [c.id for c in e.calls] for e in chosen) for event in chosen)
+    torn = any(
+        event.result and not any(event.result.call_id in [c.id for c in e.calls] for e in chosen) for event in chosen
+    )
     assert not torn or draft.warnings
 
 
 @pytest.mark.parametrize("system", ["", "You are careful."])
-@pytest.mark.parametrize("events", [[], [user("")], [user(""), assistant("")], [user("hi")], [assistant("hi")], [injected("note")]])
+@pytest.mark.parametrize(
+    "events", [[], [user("")], [user(""), assistant("")], [user("hi")], [assistant("hi")], [injected("note")]]
+)
 def test_empty_and_tiny_sessions_crash_nothing(events: list[Event], system: str) -> None:
     """S-PAIR-22: lists of nought to two messages compact, build and explain without an exception."""
     session = fresh(Policy.coding())

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scenes import SMALL, checked, child, classes, fresh, pair, pairs_of, released
 
 from foldmark import MemoryStore, SQLiteStore
 from foldmark.events import assistant, user
 from foldmark.wire import openai_chat
-from scenes import SMALL, checked, classes, fresh, pair, pairs_of
 
 
 class Between(MemoryStore):
@@ -58,8 +55,6 @@ def test_losing_to_another_worker_is_deferred_and_not_an_error() -> None:
 
 
 COMPACTOR = """
-import sys
-sys.path[:0] = [{tests!r}, {tests!r} + "/faults"]
 from foldmark import Session, SQLiteStore
 from foldmark.errors import StaleBoundary
 from foldmark.events import user
@@ -71,7 +66,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 applied = []
 for turn in range(20):
-    session.record(user(f"{{me}} asks {{turn}}."), *pairs_of(3, 180, start=f"{{me}}{{turn}}" and turn * 10 + 1000 * int(me)))
+    session.record(user(f"{{me}} asks {{turn}}."), *pairs_of(3, 180, start=turn * 10 + 1000 * int(me)))
     try:
         report = session.compact(force=True)
     except StaleBoundary:
@@ -86,20 +81,8 @@ def test_two_processes_compact_one_session_and_one_wins_each_time(tmp_path: Path
     """S-RACE-02: two processes, twenty turns each, one file: versions are given once, no event is lost."""
     path = tmp_path / "agent.db"
     SQLiteStore(path).close()
-    program = COMPACTOR.format(tests=str(Path(__file__).resolve().parents[1]), path=str(path))
-    children = [
-        subprocess.Popen([sys.executable, "-c", program, me], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-        for me in ("1", "2")
-    ]  # fmt: skip
-    for child in children:
-        assert child.stdout
-        assert child.stdout.readline() == "ready\n"
-    for child in children:
-        assert child.stdin
-        child.stdin.write("go\n")
-        child.stdin.flush()
-    said = [child.communicate()[0] for child in children]
-    assert [child.returncode for child in children] == [0, 0], said
+    program = COMPACTOR.format(path=str(path))
+    said = released([child(program, me) for me in ("1", "2")])
     won = [version for line in said for version in json.loads(line)]
     session = fresh(SMALL, SQLiteStore(path))
     versions = [one.version for one in session.control.history()]
@@ -148,7 +131,9 @@ def test_eight_threads_record_into_one_session(store: Any, shared: bool) -> None
     checked(one)
 
 
-@pytest.mark.xfail(strict=False, reason="a compaction iterates the store's living tally; not strict, since it is a race")
+@pytest.mark.xfail(
+    strict=False, reason="a compaction iterates the store's living tally; not strict, since it is a race"
+)
 def test_a_thread_may_compact_while_others_record_through_sessions_of_their_own(store: Any) -> None:
     """S-RACE-02, S-RACE-04: eight session objects on one store; requests compact while others write."""
     failures: list[BaseException] = []

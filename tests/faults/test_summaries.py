@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from scenes import RAW, checked, fresh, pairs_of, text_of
+
 from foldmark import Policy
 from foldmark.events import control, user
-from scenes import RAW, checked, fresh, pairs_of, text_of
 
 
 def test_nothing_to_cover_is_no_empty_skeleton() -> None:
