@@ -17,6 +17,7 @@ from foldmark import tokens
 from foldmark.events import Artifact, Body, Event, Part, Paste, Text, ToolCall, ToolResult
 from foldmark.kinds import count_lines, outcome, recognise
 from foldmark.policy import Policy
+from foldmark.redact import redact_json
 from foldmark.store import Context
 
 UNKNOWN_WINDOW = 128_000
@@ -103,7 +104,7 @@ def _admit_result(
         return event, []
     shown = redact(result.text)
     if call:  # previews of commands name the command
-        call = msgspec.structs.replace(call, arguments=redact(call.arguments))
+        call = msgspec.structs.replace(call, arguments=redact_json(call.arguments, redact))
     kind = recognise(shown, call)
     preview = kind.preview(shown, preview_tokens(policy, limit), meter)
     if len(preview) >= len(result.text):

@@ -275,6 +275,11 @@ def fingerprint(event: Event) -> str:
     return _digest([event.role, [_identity(part) for part in event.parts]])
 
 
+def named(event: Event) -> Event:
+    """The event with its plain fingerprint filled in, so that it is worked out once."""
+    return event if event.plain else msgspec.structs.replace(event, plain=fingerprint(event))
+
+
 def chained(events: Iterable[Event], after: str = "") -> list[Event]:
     """Fill `plain` and `chain`, each chain over all before it (`after` is the chain of the event in front).
 
@@ -283,6 +288,11 @@ def chained(events: Iterable[Event], after: str = "") -> list[Event]:
     out: list[Event] = []
     for event in events:
         plain = fingerprint(event)
-        after = hashlib.blake2b((after + plain).encode(), digest_size=16).hexdigest()
+        after = linked(after, plain)
         out.append(msgspec.structs.replace(event, plain=plain, chain=after))
     return out
+
+
+def linked(after: str, plain: str) -> str:
+    """The chain of an event with this plain fingerprint behind the chain `after`."""
+    return hashlib.blake2b((after + plain).encode(), digest_size=16).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +79,19 @@ def _as_is(draft: Draft, _limit: int) -> Draft:
     return draft
 
 
+def _with_calls(tail: Sequence[Event], results: Sequence[Event]) -> list[Event]:
+    """Results with the steps that made their calls, and what else those steps got back: they stay or go together."""
+    wanted = {event.result.call_id for event in results if event.result}
+    steps = [event for event in tail if any(call.id in wanted for call in event.calls)] if wanted else []
+    called = {call.id for step in steps for call in step.calls}
+    return [*steps, *(event for event in tail if event.result and event.result.call_id in called)]
+
+
 def _protected(draft: Draft) -> set[int]:
     """Positions in `messages` that no step may drop."""
     tail = draft.messages[draft.head :]
     newest = newest_user(tail)
-    unread = {id(event) for event in unread_round(tail)}
+    unread = {id(event) for event in _with_calls(tail, unread_round(tail))}
     return {
         at
         for at, event in enumerate(draft.messages)

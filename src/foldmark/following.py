@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from foldmark.events import Event, chained, fingerprint
+from foldmark.events import Event, chained, fingerprint, named
 from foldmark.store import Key, Match, Store
 from foldmark.written import first_parts, restored
 
@@ -31,14 +31,15 @@ def follow(store: Store, key: Key, offered: Sequence[Event], *, root: str = "") 
     a log (the caller trimmed its front); else a fork at the longest prefix. When the whole list matches and the
     log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped.
     """
-    known = store.written(key, [*(fingerprint(event) for event in offered), *first_parts(offered)])
-    events = restored(offered, known)
+    offered = [named(event) for event in offered]
+    known = store.written(key, [*(event.plain for event in offered), *first_parts(offered)])
+    events = [named(event) for event in restored(offered, known)]
     line = [event for event in events if event.role not in ("control", "system")]
     links = [event.chain for event in chained(line)]
     found = _longest(store, key, root, links) if links else None
     if found and found.count:
         return _go_on(store, key, events, line, found)
-    tail = store.ends(key, [fingerprint(event) for event in line]) if line else None
+    tail = store.ends(key, [event.plain for event in line]) if line else None
     if tail and tail.count:
         rest = _after(events, line, tail.count)
         return Followed(tail.session, _unrecorded(store, key, tail, rest), tail.count)
@@ -79,6 +80,6 @@ def _unrecorded(store: Store, key: Key, found: Match, rest: list[Event]) -> tupl
     there = msgspec.structs.replace(key, session=found.session)
     recorded = [fingerprint(event) for event in store.log(there, found.seq + 1)]
     skip = 0
-    while skip < len(rest) and skip < len(recorded) and fingerprint(rest[skip]) == recorded[skip]:
+    while skip < len(rest) and skip < len(recorded) and rest[skip].plain == recorded[skip]:
         skip += 1
     return tuple(rest[skip:])

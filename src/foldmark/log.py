@@ -16,7 +16,7 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint, Fact, Mark
 from foldmark.errors import IdConflict, NotFound
-from foldmark.events import Event, ToolCall, chained, fingerprint, to_json
+from foldmark.events import Event, ToolCall, fingerprint, linked, to_json
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.store import Key, OpenCall, ScopeState, View, sees
@@ -116,7 +116,7 @@ class Log:
                 continue
             link = ""
             if event.role not in ("control", "system"):
-                link = chain = chained([event], chain)[0].chain
+                link = chain = linked(chain, plain)
             name = event.id or "e" + (link or _digest(f"{before} {plain}"))
             while name in batch or name in self.seqs:  # a client's id that looks like a derived one
                 name = "e" + _digest(name)

@@ -124,6 +124,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`(view, now) -> Reason | None`. None: the rent rule or `trigger_tokens`, and the cap."""
 
     def __post_init__(self) -> None:
+        for field, kind in _KINDS.items():
+            if not isinstance(value := getattr(self, field), kind):
+                raise PolicyError(f"{field} is {value!r}; it takes {_NEEDED[field]}.")
+        if self.run not in ("inline", "manual"):
+            raise PolicyError(f"run is {self.run!r}; allowed are inline and manual.")
+        if self.triggers is not None and not callable(self.triggers):
+            raise PolicyError("triggers takes a function (view, now) -> Reason | None.")
         for group, field, low, high in _RANGES:
             value = getattr(getattr(self, group), field)
             if value is not None and not low <= value <= high:
@@ -240,6 +247,26 @@ PRESETS: dict[str, Callable[[], Policy]] = {
     "research": Policy.research,
     "high_risk": Policy.high_risk,
     "realtime": Policy.realtime,
+}
+
+_GROUPS = {
+    "admission": Admission, "cleanup": Cleanup, "tail": Tail, "budget": Budget, "shape": Shape, "layout": Layout,
+}  # fmt: skip
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **_GROUPS,
+    "name": str,
+    "window": (int, type(None)),
+    "prices": (Price, type(None)),
+    "redact": bool,
+    "profiles": tuple,
+}
+_NEEDED = {
+    **{name: f"a {kind.__name__} or a mapping of its fields" for name, kind in _GROUPS.items()},
+    "name": "a text",
+    "window": "a number of tokens or None",
+    "prices": "a Price, a mapping of its fields, or None",
+    "redact": "True or False",
+    "profiles": "a tuple of tool profiles",
 }
 
 _RANGES: tuple[tuple[str, str, float, float], ...] = (

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from foldmark.events import Body, Event, Paste, Reading, Text, ToolCall, ToolResult
+from foldmark.redact import redact_json
 
 NOTED_CHARACTERS = 1_048_576
 """Of a larger body, units and pieces are taken from the first and last half of this much: 1 MiB (selection, 7)."""
@@ -45,7 +46,7 @@ def read(
 
 
 def _redacted(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
-    arguments = redact(call.arguments)
+    arguments = redact_json(call.arguments, redact)
     return call if arguments == call.arguments else msgspec.structs.replace(call, arguments=arguments)
 
 

@@ -67,6 +67,8 @@ def parse(text: str) -> Ref:
     number = 1
     if numbered := _NUMBERED.match(name):
         name, number = numbered[1], int(numbered[2])
+        if number < 1:
+            raise NotFound(text, f"{text!r} is no ref: the artifacts of an event are numbered from 1.")
     return Ref(kind, name, session, number, lines, bytes_)  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from foldmark.checkpoint import Excerpt, Line, Name, Section
 
 TAG = "foldmark-checkpoint"
-_TAG_LIKE = re.compile(r"<(/?)\s*(foldmark-)", re.IGNORECASE)
+_TAG_LIKE = re.compile(r"<\s*(/?)\s*(foldmark-)", re.IGNORECASE)
 
 
 def escape(text: str) -> str:

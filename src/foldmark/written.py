@@ -81,7 +81,8 @@ def restored(offered: Sequence[Event], known: Mapping[str, str]) -> list[Event]:
             if known[plain]:
                 out.append(msgspec.structs.replace(event, plain=known[plain]))
             continue
-        lead = known.get(_first(event), "") if event.role == "user" and event.parts else ""
+        alone = event.role == "user" and len(event.parts) == 1  # then its first part is all of it
+        lead = known.get(plain if alone else _first(event), "") if event.role == "user" and event.parts else ""
         if lead.startswith(_LEADING):
             rest = event.parts[int(lead[1:]) :]
             if rest:

@@ -111,7 +111,6 @@ def test_a_spoiled_table_really_refuses(tmp_path: Path) -> None:
 
 
 WRITER = """
-import sys
 from foldmark import Policy, Session, SQLiteStore
 sys.path[:0] = [{tests!r}, {tests!r} + "/faults"]
 from scenes import SMALL, pairs_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scenes import SMALL, checked, checked_on_both, classes, fresh, result_ids, text_of
+from scenes import SMALL, checked, checked_on_both, child, classes, fresh, pairs_of, released, result_ids, text_of
 
 from foldmark import BudgetExceeded, IdConflict, NotFound, Policy, PolicyError, SQLiteStore, WireError
 from foldmark.events import Event, Text, ToolCall, assistant, control, injected, result, user
@@ -186,10 +186,7 @@ def test_empty_texts_everywhere_crash_nothing(store: Any) -> None:
         "event:0",
         "event:-1",
         "event:99999999999999999999999",
-        pytest.param(
-            "artifact:1.0",
-            marks=pytest.mark.xfail(strict=True, reason="artifacts are numbered from 1; `.0` opens the first"),
-        ),
+        "artifact:1.0",
         "artifact:sha256:zz",
         "compaction:0",
         "event:1@nobody",
@@ -233,7 +230,6 @@ def test_extreme_policies_give_valid_requests_that_fit(window: int, keep: int, s
             assert "Fix the duplicate charges." in text_of(request.payload())
 
 
-@pytest.mark.xfail(strict=True, reason="Policy checks the types of groups' fields, not of its own")
 @settings(max_examples=40)
 @example(changes={"tail": None})
 @example(changes={"window": "abc"})
@@ -275,7 +271,6 @@ def test_a_policy_is_made_or_refused_with_a_policy_error(changes: dict[str, Any]
         {"budget": 7},
     ],
 )
-@pytest.mark.xfail(strict=True, reason="Policy checks the types of groups' fields, not of its own")
 def test_an_option_of_the_wrong_type_is_a_policy_error(changes: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         Policy.coding(**changes)

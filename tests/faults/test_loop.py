@@ -85,7 +85,6 @@ def test_a_compaction_lands_well_under_the_trigger() -> None:
     assert all(later - earlier > 3 for earlier, later in itertools.pairwise(due))
 
 
-@pytest.mark.xfail(strict=True, reason="triggers.due tries again at every request over the cap and notes each attempt")
 def test_a_round_that_no_compaction_can_shrink_is_not_tried_at_every_turn() -> None:
     """S-LOOP-04: two vain attempts do not become thirty."""
     session = fresh(Policy.coding(window=60_000, admission={**RAW, "user_words_tokens": 1_000_000}))
@@ -123,9 +122,6 @@ def test_a_tail_as_large_as_the_window_does_not_loop(share: float) -> None:
     assert applied(session) <= 20
 
 
-@pytest.mark.xfail(
-    strict=True, reason="flows.compact leaves the heading of kept events and the message overhead out of `after`"
-)
 @settings(max_examples=20)
 @example(sizes=[1, 1, 1, 1, 132, 143, 154, 187, 209, 374], force=True)
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=15), st.booleans())

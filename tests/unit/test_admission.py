@@ -50,7 +50,7 @@ def test_a_big_result_becomes_preview_and_body_and_nothing_is_lost() -> None:
     assert (body.seq, body.number, body.text) == (2, 1, text)
     assert body.sha256 == part.artifact.sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert (part.artifact.size, part.artifact.lines, part.artifact.kind) == (len(text), 5_000, "command")
-    assert count(part.text) <= 500
+    assert count(part.text) <= 640
     assert "of 5,000 not shown …" in part.text
     assert event.tokens == event_tokens(event)
     assert made.tokens == event_tokens(made)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -114,11 +113,12 @@ def _superseded(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
 
 
 _VOLATILE = re.compile(
+    r"(?=[\dA-Fa-f/pPMTWS])(?:"  # the only characters one can begin with: most places are passed over at once
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
     r"|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds|minutes?)\b|\b0x[0-9a-fA-F]{6,}\b"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
     r"|\b(?:pid|PID|process)[ =:]+\d+\b|/tmp/[\w./-]+"
-    r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,30}\b\d\d:\d\d:\d\d(?: \w+)?(?: \d{4})?"
+    r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,30}\b\d\d:\d\d:\d\d(?: \w+)?(?: \d{4})?)"
 )
 
 
@@ -131,9 +131,8 @@ def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
     """Results that a later marked result repeats: exactly, or but for times and ids when it is the same
     call."""
     candidates = {one.index for one in old}
-    again = Counter(_asked(one) for one in seen if one.call)
     exact: dict[str, Seen] = {}
-    near: dict[tuple[tuple[str, str, int], str], Seen] = {}
+    comparable: dict[tuple[str, str, int, str], list[Seen]] = {}
     reasons: dict[int, str] = {}
     for one in reversed(seen):
         if _DONE in one.event.meta or one.result.images or one.event.tokens < options.minimum_tokens:
@@ -142,18 +141,21 @@ def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
         if (later := exact.setdefault(body, one)) is not one:
             if one.index in candidates:
                 reasons[one.index] = f"same as {event_ref(later.event.seq)}"
-            continue
-        if one.call and again[_asked(one)] > 1 and not one.profile.one_shot and not one.result.artifact:
-            later = near.setdefault((_asked(one), steady(one.result.text)), one)
+        elif one.call and not one.profile.one_shot and not one.result.artifact:
+            comparable.setdefault(_asked(one.call, one.result.text), []).append(one)
+    for group in comparable.values():
+        near: dict[str, Seen] = {}
+        for one in group if len(group) > 1 else ():
+            later = near.setdefault(steady(one.result.text), one)
             if later is not one and one.index in candidates:
                 reasons[one.index] = f"same but for times and ids as {event_ref(later.event.seq)}"
     return reasons
 
 
-def _asked(one: Seen) -> tuple[str, str, int]:
-    """What makes two results comparable: the same call, the same number of lines."""
-    lines = one.result.text.count("\n")
-    return (one.call.name, one.call.arguments, lines) if one.call else ("", "", lines)
+def _asked(call: ToolCall, text: str) -> tuple[str, str, int, str]:
+    """What makes two results comparable: the same call, the same number of lines, the same first line but for times
+    and ids. Whole texts are compared only among such ones."""
+    return call.name, call.arguments, text.count("\n"), steady(text.partition("\n")[0])
 
 
 def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...]) -> tuple[Event, str] | None:

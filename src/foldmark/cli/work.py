@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import Event, Paste, ToolResult, to_json
 from foldmark.importing import Brought, bring_in
 from foldmark.policy import PRESETS, Policy
-from foldmark.redact import redactor
+from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Entry
 from foldmark.session import Session
@@ -249,10 +249,30 @@ def export_session(opened: Session, wire: str, *, raw: bool) -> str:
     redact = redactor(opened.store.context(opened.key, ()).secret, not raw)
     events = [_whole(opened, event) for event in opened.store.log(opened.key)]
     if wire == "events":
-        return "".join(redact(to_json(event).decode()) + "\n" for event in events)
+        return "".join(_redacted_event(to_json(event).decode(), redact) + "\n" for event in events)
     form = by_name(wire)
     payload = form.write(opened.system, opened.tools, [event for event in events if event.role != "control"])
-    return redact(payload_bytes(payload).decode()) + "\n"
+    return _redacted_event(payload_bytes(payload).decode(), redact) + "\n"
+
+
+def _redacted_event(text: str, redact: Callable[[str], str]) -> str:
+    """JSON with its strings redacted, and the JSON that call arguments are inside it."""
+    value = json.loads(text)
+    clean = redact_value(_open_arguments(value, redact), redact)
+    return text if clean == value else json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+
+
+def _open_arguments(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, list):
+        return [_open_arguments(item, redact) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: redact_json(item, redact)
+            if key == "arguments" and isinstance(item, str)
+            else _open_arguments(item, redact)
+            for key, item in value.items()
+        }
+    return value
 
 
 def _whole(opened: Session, event: Event) -> Event:
