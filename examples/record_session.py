@@ -165,6 +165,7 @@ def work(agent: Recorder) -> None:
     _first_task(agent)
     _second_task(agent)
     _third_task(agent)
+    _fourth_task(agent)
 
 
 def _first_task(agent: Recorder) -> None:
@@ -287,6 +288,48 @@ def _third_task(agent: Recorder) -> None:
     )
     agent.say("Following `load` from the command line down.", read("src/foldmark/cli/app.py"), read("src/foldmark/cli/work.py"))
     agent.say("And the wires, since a WireError could come from there.", grep("WireError", "src/foldmark/wire"))
+
+
+LOOKED_AT = [
+    ("how much room a request has", "src/foldmark/budget.py", "1,94"),
+    ("when a compaction is due", "src/foldmark/triggers.py", "1,120"),
+    ("what a compaction covers", "src/foldmark/selection.py", "1,110"),
+    ("the meter's prices of images", "src/foldmark/tokens.py", "1,60"),
+    ("the mark and its epochs", "src/foldmark/cleanup/marks.py", "1,110"),
+    ("what a preview costs", "src/foldmark/admission.py", "1,80"),
+    ("search: sizes of pieces", "src/foldmark/retrieval.py", "1,70"),
+    ("frames and line indexes of artifacts", "src/foldmark/artifacts/bodies.py", "1,108"),
+    ("how values are redacted", "src/foldmark/redact.py", "40,110"),
+    ("refs behind demoted results", "src/foldmark/assembly.py", "100,190"),
+    ("what stands in the checkpoint", "src/foldmark/compose/sections.py", "1,110"),
+    ("the fill of excerpts", "src/foldmark/compose/filling.py", "1,115"),
+]
+
+
+def _fourth_task(agent: Recorder) -> None:
+    agent.user(
+        "Next, ticket FM-430: list the numeric constants of the library with the file they stand in, and say which of "
+        "them name a source in the comment beside them. Read only; change nothing, also not to tidy up."
+    )
+    agent.say(
+        "First all candidates in one listing, then the code around them, file by file.",
+        grep(r"^[A-Z_]+(: [a-z]+)? = [0-9.]+", "src/foldmark"),
+        todo("- [x] list the candidates", "- [ ] read the code around them", "- [ ] write the table"),
+    )
+    for what, path, lines in LOOKED_AT:
+        agent.say(f"Next {what}: {path}.", bash(f"sed -n {lines}p {path}"))
+    agent.say(
+        "One more look at how the tests pin such numbers down, because a number that a test repeats is easier to trust.",
+        bash("grep -rn '48_000\\|15_360\\|16_000' tests/unit | head -20"),
+        bash("python -m pytest tests/unit/test_budget.py tests/unit/test_triggers.py -q -p no:cacheprovider 2>&1 | tail -3"),
+    )
+    agent.say(
+        "The candidates are in the first listing of this task; most say in the line below where the number comes from. "
+        "Decision: I report them grouped by file, and leave the two image prices out because the meter's docstring "
+        "already names their source.",
+        todo("- [x] list the candidates", "- [x] read the code around them", "- [ ] write the table"),
+    )
+    agent.user("Go on with the table then. And remind me: what was the name of the test file you added for FM-417?")
 
 
 def steps() -> Iterator[Path]:

@@ -68,7 +68,20 @@ def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: La
 
 
 def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:
-    """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request."""
+    """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request.
+
+    The same checkpoint gives the same object again, so that a warm request finds its prefix unchanged.
+    """
+    place = ("head", checkpoint.text, *(event.chain or str(event.seq) for event in kept))
+    known = _memory.get(place)
+    if known:
+        return known.out[0]
+    made = _checkpoint_message(checkpoint, kept)
+    _memory.put(place, _Done([], [made], []))
+    return made
+
+
+def _checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:
     parts: list[Part] = [Text(checkpoint.text)]
     newest = newest_user(kept)
     for event in kept:

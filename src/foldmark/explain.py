@@ -31,6 +31,8 @@ def entries(log: Sequence[Event], view: View, made: Request) -> list[Entry]:
             status, reason = "kept", "pinned" if pinned else "the current request, verbatim behind the checkpoint"
         elif event.seq <= boundary:
             status, reason = "covered", f"by compaction:{version}"
+        elif change and change.status == "demoted" and event.seq not in shown:
+            status, reason = "left_out", f"nothing of it is left to show: {change.reason}"
         elif change and change.status in ("demoted", "left_out"):
             status, reason = change.status, change.reason
         else:

@@ -21,7 +21,7 @@ from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.loading import locate
-from foldmark.outcomes import after_request, applied, ineffective, not_due, request_report
+from foldmark.outcomes import after_request, applied, ineffective, named, not_due, request_report
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
@@ -33,7 +33,7 @@ from foldmark.store import Context, Frame, Key, Store, View, Where
 from foldmark.triggers import due, sizes
 from foldmark.validation import validate
 from foldmark.words import words
-from foldmark.written import ours
+from foldmark.written import noted, ours
 
 
 def record(store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float) -> Context:
@@ -62,9 +62,11 @@ def request(
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar)
     made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
+    made = named(made, view.state)  # whatever broke the stable prefix stands in the report
     if not peek:
         store.sent(key, after_request(view.state, frame, mark, made, now), expected=view.mark)
         store.wrote(key, ours(made))
+        noted(made)
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from foldmark.following import Followed
 from foldmark.importers import Child, Imported
 from foldmark.policy import Policy
 from foldmark.session import Session
@@ -43,7 +44,7 @@ def bring_in(
     """
     opened = Session(session or imported.session, store=store, policy=policy, **options)
     opened.describe(system=imported.system, tools=imported.tools)
-    found = opened.locate(imported.events)
+    found = opened.locate(imported.events, retry=False)
     for at in range(0, len(found.new), BATCH):
         opened.record(*found.new[at : at + BATCH])
         progress(min(at + BATCH, len(found.new)), len(found.new))
@@ -56,8 +57,15 @@ def bring_in(
         known=found.known,
         forked_at=found.forked_at,
         children=children,
-        warnings=tuple(imported.warnings),
+        warnings=(*imported.warnings, *_older(opened, found)),
     )
+
+
+def _older(opened: Session, found: Followed) -> tuple[str, ...]:
+    head = opened.store.open(opened.key).head
+    if found.new or not found.known or head <= found.last_seq:
+        return ()
+    return (f"This is an older copy: it ends at event:{found.last_seq}, the session goes on to event:{head}.",)
 
 
 def _bring_child(

@@ -215,13 +215,15 @@ def build_view(
     kept = [
         log.events[seq - 1] for seq in (checkpoint.kept if checkpoint else ()) if 0 < seq <= min(boundary, log.head)
     ]
+    pins = pinned(scope.state)
     return View(
         key=key,
         checkpoint=checkpoint,
         kept=tuple(event for event in kept if key.shows(event)),
         events=tuple(log.seen(scope, boundary + 1)),
         state=state,
-        pins=pinned(scope.state),
+        pins=pins,
+        pinned=tuple(log.events[seq - 1] for seq in sorted(pins) if 0 < seq <= min(boundary, log.head)),
         attempts=tuple(attempts[-ATTEMPTS_SHOWN:]),
         all_events=log.head if scope.seqs is None else len(scope.seqs),
         head=log.head,

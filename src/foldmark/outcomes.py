@@ -8,6 +8,7 @@ from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
 from foldmark.errors import StaleBoundary
+from foldmark.prefix import digest
 from foldmark.reports import Attempt, Reason, Report
 from foldmark.store import Frame, Key, ScopeState, Store, View
 
@@ -102,6 +103,19 @@ def request_report(view: View, mark: Mark, frame: Frame) -> Report:
     )  # fmt: skip
 
 
+def named(made: Request, state: ScopeState) -> Request:
+    """The request with an epoch in its report when its stable prefix does not go on from the last one's. A mark, a
+    compaction and a changed static prefix are named already; what is left are `fit`, a layout, an edited or forked
+    past, and a call whose marker gave way to its result."""
+    if made.report.epoch or not state.last_count:
+        return made
+    if len(made.messages) >= state.last_count and digest(made.messages[: state.last_count]) == state.last_hash:
+        return made
+    by_fit = any(change.reason.startswith("fit") for change in made.report.changes)
+    epoch = "fit" if by_fit else "the shown past changed"
+    return made.with_report(msgspec.structs.replace(made.report, epoch=epoch))
+
+
 def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, now: float) -> ScopeState:
     """The scope's state once a request was built."""
     return msgspec.structs.replace(
@@ -111,4 +125,6 @@ def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, no
         last_size=made.tokens.total,
         last_time=now,
         last_version=made.report.version,
+        last_hash=digest(made.messages[: made.stable]),
+        last_count=made.stable,
     )

@@ -58,6 +58,8 @@ def parse(text: str) -> Ref:
     if not head:
         raise NotFound(text, f"{text!r} is no ref. Refs look like event:12, artifact:12#L10-40 or compaction:3.")
     kind, rest = head[1], head[2]
+    if "#" in rest and not _RANGE.search(rest):
+        raise NotFound(text, f"{text!r} ends in no range; write #L10-40 (lines) or #B0-4096 (bytes).")
     lines = bytes_ = None
     if span := _RANGE.search(rest):
         rest = rest[: span.start()]

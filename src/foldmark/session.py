@@ -161,10 +161,14 @@ class Session:
                 self.record(*found.new)
             return found
 
-    def locate(self, events: Sequence[Event]) -> Followed:
-        """Find where a list of events goes on and move there (to a fork where it must); record nothing yet."""
+    def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
+        """Find where a list of events goes on and move there (to a fork where it must); record nothing yet.
+
+        A list that is known whole while the log goes on behind it is a retry and forks; with `retry=False` it is an
+        older copy, and nothing happens.
+        """
         with self._lock:
-            found = follow(self.store, self.key, events, root=self._root)
+            found = follow(self.store, self.key, events, root=self._root, retry=retry)
             if found.forked_at is not None:
                 fork = SessionInfo(
                     session=f"{self.key.session}+{self._new_id()}",
@@ -188,8 +192,15 @@ class Session:
             return list(messages)
         read = (wire or openai_chat).read_messages(messages)
         if read.system:
-            self.describe(system=read.system)
+            self.describe(system=self._own_system(read.system))
         return list(read.events)
+
+    def _own_system(self, text: str) -> str:
+        """System text without a checkpoint that we put behind it (layout `system`)."""
+        for checkpoint in self.control.history():
+            if text.endswith(checkpoint.text):
+                return text.removesuffix(checkpoint.text).rstrip("\n")
+        return text
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Set the static prefix: system text and tool schemas. Kept with the session."""

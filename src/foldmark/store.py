@@ -125,7 +125,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a scope remembers between requests: the last one's `frame`, `last_size` as built (our tokens),
-    `last_time`, checkpoint (`last_version`), reported usage; the calibration (`factor` over `samples` usages).
+    `last_time`, checkpoint (`last_version`), reported usage, its stable prefix (`last_hash` over `last_count`
+    messages); the calibration (`factor` over `samples` usages).
     `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
 
     frame: Frame | None = None
@@ -134,6 +135,7 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_time: float = 0.0
     last_usage: Usage | None = None
     last_hash: str = ""
+    last_count: int = 0
     held: int = 0
     factor: float = 1.0
     samples: int = 0
@@ -142,7 +144,8 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a request is built from: the newest checkpoint of the scope, the kept events before its boundary,
-    and every event after it that the scope sees, in order. `all_events` counts the scope's whole log."""
+    and every event after it that the scope sees, in order. `all_events` counts the scope's whole log. `pins` are the
+    pinned seqs, `pinned` the events of those at or before the boundary, kept already or not."""
 
     key: Key
     checkpoint: Checkpoint | None
@@ -150,6 +153,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
     state: ScopeState
     pins: frozenset[int] = frozenset()
+    pinned: tuple[Event, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     all_events: int = 0
     head: int = 0

@@ -13,6 +13,7 @@ from foldmark.drafts import Request
 from foldmark.events import Event, Paste, Text, ToolResult, fingerprint
 from foldmark.warm import Recent, grows
 
+KEPT = "^"  # the message stands for itself, and was put in front of the tail by us
 _LEADING = "#"  # "#2": the first two parts of the message are ours, the rest was merged behind them
 
 
@@ -23,11 +24,14 @@ def ours(made: Request) -> dict[str, str]:
     The value is the fingerprint of the event that a message stands for, empty for a message that stands for none
     (a checkpoint, a marker), or `#n` for a first part behind which n - 1 more are ours.
     """
-    place = _place(made)
-    known = _seen.get(place)
+    known = _seen.get(_place(made))
     old = known if known and grows(known, made.messages) else ()
-    _seen.put(place, made.messages[: made.stable])
     return _written(made, made.messages[len(old) :])
+
+
+def noted(made: Request) -> None:
+    """What `ours` gave for this request is stored: the next one needs to give only what is new."""
+    _seen.put(_place(made), made.messages[: made.stable])
 
 
 _seen: Recent[tuple[Event, ...]] = Recent()
@@ -49,6 +53,8 @@ def _written(made: Request, messages: Sequence[Event]) -> dict[str, str]:
         out[fingerprint(bare)] = plain
         if not plain and message.role == "user":
             out[fingerprint(msgspec.structs.replace(bare, parts=bare.parts[:1]))] = f"{_LEADING}{len(bare.parts)}"
+    if messages and messages[0].is_user and 0 < messages[0].seq <= made.report.boundary:
+        out[messages[0].plain] = KEPT
     return out
 
 
@@ -77,7 +83,7 @@ def restored(offered: Sequence[Event], known: Mapping[str, str]) -> list[Event]:
     out: list[Event] = []
     for event in offered:
         plain = fingerprint(event)
-        if plain in known and not known[plain].startswith(_LEADING):
+        if plain in known and known[plain] != KEPT and not known[plain].startswith(_LEADING):
             if known[plain]:
                 out.append(msgspec.structs.replace(event, plain=known[plain]))
             continue

@@ -214,3 +214,22 @@ def test_reading_commands_use_the_policy_of_the_last_compaction(desk: Desk) -> N
 def test_a_search_place_that_does_not_exist_is_bad_input(desk: Desk) -> None:
     desk.json("import", desk.write(long_session(2)))
     desk.run("search", "x", "--where", "nowhere", code=2)
+
+
+def test_an_older_copy_of_a_transcript_changes_nothing_and_says_so(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(6)))
+    older = desk.write(long_session(4), "older.json")
+    for _ in range(2):
+        found = desk.json("import", older)
+        assert (found["new"], found["forked_at"]) == (0, None)
+        assert "older copy" in found["warnings"][0]
+    assert len(desk.json("sessions")) == 1
+
+
+def test_an_edited_transcript_becomes_a_fork_once(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(6)))
+    edited = [*long_session(4), *long_session(1, ask="Something else")]
+    first = desk.json("import", desk.write(edited))
+    again = desk.json("import", desk.write(edited))
+    assert (first["forked_at"], first["new"]) == ("event:9", 3)
+    assert (again["forked_at"], again["new"], again["session"]) == (None, 0, first["session"])

@@ -54,7 +54,8 @@ class Spoiled:
                 return False
             for verb in ("INSERT", "UPDATE", "DELETE"):
                 db.execute(
-                    f"CREATE TRIGGER boom_{verb} BEFORE {verb} ON \"{self.table}\" BEGIN SELECT RAISE(ABORT, 'the disk gave up'); END"
+                    f'CREATE TRIGGER boom_{verb} BEFORE {verb} ON "{self.table}" '
+                    "BEGIN SELECT RAISE(ABORT, 'the disk gave up'); END"
                 )
         db.close()
         return True
@@ -112,7 +113,6 @@ def test_a_spoiled_table_really_refuses(tmp_path: Path) -> None:
 
 WRITER = """
 from foldmark import Policy, Session, SQLiteStore
-sys.path[:0] = [{tests!r}, {tests!r} + "/faults"]
 from scenes import SMALL, pairs_of
 from foldmark.events import user
 from foldmark.wire import openai_chat
@@ -154,7 +154,8 @@ def test_reopening_gives_the_compacted_request_and_the_full_log(tmp_path: Path) 
     """S-DUR-03: compact, leave without closing anything, open again."""
     path = tmp_path / "agent.db"
     start, _, _ = WRITER.format(path=str(path)).partition("for number")
-    end = "import os\nsession.record(*pairs_of(24, 150))\nprint(session.compact(force=True).outcome, flush=True)\nos._exit(0)\n"
+    end = "import os\nsession.record(*pairs_of(24, 150))\n"
+    end += "print(session.compact(force=True).outcome, flush=True)\nos._exit(0)\n"
     assert child(start + end).communicate()[0] == "applied\n"
     session = fresh(SMALL, SQLiteStore(path))
     assert len(session.store.log(session.key)) == 49

@@ -187,7 +187,8 @@ def test_start_up_instructions_stand_once_however_often_they_are_supplied(preset
 OVERFLOWS = [
     ("prompt is too long: 210123 tokens > 200000 maximum", 200_000, 210_123),
     (
-        "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, decrease input length or `max_tokens`",
+        "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, "
+        "decrease input length or `max_tokens`",
         200_000,
         None,
     ),
@@ -197,17 +198,20 @@ OVERFLOWS = [
         130_512,
     ),
     (
-        "This model's maximum context length is 8192 tokens, however you requested 8210 tokens (7186 in your prompt; 1024 for the completion).",
+        "This model's maximum context length is 8192 tokens, however you requested 8210 tokens "
+        "(7186 in your prompt; 1024 for the completion).",
         8_192,
         8_210,
     ),
     (
-        "This endpoint's maximum context length is 163840 tokens. However, you requested about 170001 tokens (150000 of text input, 20001 in the output).",
+        "This endpoint's maximum context length is 163840 tokens. However, you requested about 170001 tokens "
+        "(150000 of text input, 20001 in the output).",
         163_840,
         170_001,
     ),
     (
-        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 281337 tokens. Please reduce the length of the messages.",
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 281337 tokens. "
+        "Please reduce the length of the messages.",
         272_000,
         281_337,
     ),

@@ -142,7 +142,8 @@ def test_the_ledger_of_work_is_kept_by_code_with_exact_names() -> None:
             assistant(f"Edit {number}.", call),
             result(call.id, "The file has been updated. " + "line of context\n" * 90),
         )
-    failing = "FAILED tests/test_refund.py::test_twice - assert 2 == 1\nFAILED tests/test_ledger.py::test_sum - KeyError: 'eur'\n2 failed, 40 passed in 3.10s"
+    failing = "FAILED tests/test_refund.py::test_twice - assert 2 == 1\n"
+    failing += "FAILED tests/test_ledger.py::test_sum - KeyError: 'eur'\n2 failed, 40 passed in 3.10s"
     session.record(assistant("", ToolCall("p", "Bash", '{"command":"pytest -q"}')), result("p", failing, is_error=True))
     session.record(assistant("Next I will add the key column check."), *pairs_of(30, 300))
     assert session.compact(force=True, window=128_000).outcome == "applied"

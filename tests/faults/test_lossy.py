@@ -51,6 +51,7 @@ def test_a_large_json_says_how_many_records_there_are_and_is_the_same_every_time
     assert json.loads(session.artifacts.read("local", artifact.sha256)) == rows
 
 
+FOUND = ("12:30:01 charge", "total: 17", "a=1", "http://h:80/x")
 HIT = re.compile(r"^((?:[A-Za-z]:)?[^\s:][^:\n]*?\.\w+):(\d+):(.*)$")
 
 
@@ -65,9 +66,7 @@ def test_a_search_preview_never_glues_a_line_to_another_path(seed: int, hits: in
     )
     lines = []
     for path in sorted(random.choices(paths, k=hits)):
-        lines.append(
-            f"{path}:{random.randint(1, 900)}:{random.choice(['12:30:01 charge', 'total: 17', 'a=1', 'http://h:80/x'])} {random.randint(0, 99)}"
-        )
+        lines.append(f"{path}:{random.randint(1, 900)}:{random.choice(FOUND)} {random.randint(0, 99)}")
     body = "\n".join(lines)
     preview = recognise(body, ToolCall("g", "grep", '{"pattern":"x"}')).preview(body, 200, count)
     known = set(lines)

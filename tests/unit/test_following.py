@@ -111,3 +111,22 @@ def test_system_messages_go_to_the_static_prefix() -> None:
     made.follow([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}], wire=openai_chat)
     assert made.system == "Be kind."
     assert texts(made) == ["hi"]
+
+
+def test_the_same_retry_again_stays_in_its_fork() -> None:
+    made = session(LINE)
+    assert made.follow(LINE[:5]).forked_at == 5
+    again = made.follow(LINE[:5])
+    assert (again.forked_at, again.session, made.name) == (None, "s+a", "s+a")
+
+
+def test_a_checkpoint_in_the_system_text_sent_back_is_not_taken_for_the_static_prefix() -> None:
+    made = Session("s", policy=Policy.coding(layout={"checkpoint": "system"}), clock=lambda: 1.0)
+    made.describe(system="Be kind.")
+    made.follow(long_session(60))
+    made.compact(force=True)
+    payload = made.request(window=128_000).payload()
+    assert len(payload["messages"][0]["content"]) > 2_000
+    found = made.follow([*payload["messages"], {"role": "assistant", "content": "Done."}], wire=openai_chat)
+    assert made.system == "Be kind."
+    assert ([event.text for event in found.new], found.forked_at) == (["Done."], None)

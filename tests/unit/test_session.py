@@ -7,7 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from foldmark import IdConflict, MemoryStore, NotFound, Policy, Session, SQLiteStore, Usage, assistant, user
+from foldmark import (
+    IdConflict,
+    MemoryStore,
+    NotFound,
+    Policy,
+    Session,
+    SQLiteStore,
+    ToolCall,
+    Usage,
+    assistant,
+    prefix,
+    result,
+    user,
+)
 from foldmark.wire import anthropic, openai_chat
 from making import long_session, tool_round
 
@@ -202,3 +215,39 @@ def test_deleting_erases_the_session_and_its_artifacts() -> None:
     made.record(user("hi"), *tool_round(1, "row of much output\n" * 400))
     assert made.control.delete() == 1
     assert made.store.sessions("local", "local") == []
+
+
+def test_an_event_that_is_covered_already_can_be_pinned() -> None:
+    made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    made.record(*long_session(60))
+    made.compact(window=128_000)
+    made.control.pin("event:4")
+    made.record(*(event for number in range(100, 130) for event in tool_round(number, "x " * 900)))
+    made.compact(window=128_000, force=True)
+    assert [entry.ref for entry in made.explain() if entry.status == "kept"] == ["event:1", "event:4"]
+
+
+def test_every_break_of_the_stable_prefix_is_named() -> None:
+    made = session(policy=Policy.coding(run="manual"))
+    waiting = ToolCall("w", "bash", "{}")
+    made.record(user("go"), *tool_round(1), assistant("and now", waiting))
+    assert made.request(window=50_000).report.epoch == ""
+    made.record(result("w", "late but in time"))
+    assert made.request(window=50_000).report.epoch == "the shown past changed", "a marker gave way to the result"
+    made.record(*tool_round(2, "word " * 3_000))
+    assert made.request(window=50_000).report.epoch == ""
+    assert made.request(window=4_000).report.epoch == "fit"
+    assert made.request(window=50_000).report.epoch == "the shown past changed", "and back again"
+
+
+def test_a_new_process_knows_the_last_prefix(tmp_path: Path) -> None:
+    one = session(store=SQLiteStore(tmp_path / "a.db"), policy=Policy.coding())
+    one.record(*long_session(5))
+    one.request(window=50_000)
+    prefix._memory = type(prefix._memory)()
+    two = session(store=SQLiteStore(tmp_path / "a.db"), policy=Policy.coding())
+    two.record(*tool_round(77))
+    assert two.request(window=50_000).report.epoch == ""
+    store = SQLiteStore(tmp_path / "a.db")
+    state = store.view(two.key).state
+    assert (state.last_count, len(state.last_hash)) == (13, 24)
