@@ -234,7 +234,7 @@ def test_every_break_of_the_stable_prefix_is_named() -> None:
     assert made.request(window=50_000).report.epoch == ""
     made.record(result("w", "late but in time"))
     assert made.request(window=50_000).report.epoch == "the shown past changed", "a marker gave way to the result"
-    made.record(*tool_round(2, "word " * 3_000))
+    made.record(*(event for number in range(2, 8) for event in tool_round(number, "word " * 700)))
     assert made.request(window=50_000).report.epoch == ""
     assert made.request(window=4_000).report.epoch == "fit"
     assert made.request(window=50_000).report.epoch == "the shown past changed", "and back again"
