@@ -9,6 +9,7 @@ import msgspec
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event
+from foldmark.readings import with_calls, words_of
 from foldmark.refs import Ref, parse
 from foldmark.store import Key, Store
 
@@ -46,13 +47,22 @@ def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int) -
     if address.is_event and not (address.lines or address.bytes):
         return Place(address, key, seq=event.seq)
     artifact = _artifact(event, address)
-    if artifact:
+    if artifact and (address.kind == "artifact" or len(event.parts) == 1):
         return Place(address, key, sha256=artifact.sha256, shelf=artifacts)
     if address.kind == "artifact" and address.number > 1:
         raise NotFound(ref, f"Event {event.seq} has no artifact number {address.number}.")
     shelf = MemoryArtifacts()
-    sha256 = shelf.put(key.tenant, event.text.encode("utf-8", "surrogatepass"))
+    sha256 = shelf.put(key.tenant, _whole_text(artifacts, key, event).encode("utf-8", "surrogatepass"))
     return Place(address, key, sha256=sha256, shelf=shelf)
+
+
+def _whole_text(artifacts: Artifacts, key: Key, event: Event) -> str:
+    """The event's words, pastes in full, then its calls: the very lines that a hit's address counts."""
+    bodies = {
+        (event.seq, one.number): artifacts.read(key.tenant, one.sha256).decode("utf-8", "surrogatepass")
+        for one in event.artifacts
+    }
+    return with_calls(words_of(event, bodies), event.calls)
 
 
 def _artifact(event: Event, address: Ref) -> Artifact | None:

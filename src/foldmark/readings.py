@@ -40,7 +40,7 @@ def read(
                 call_seq, call = here[result.call_id]
             elif earlier := calls.get(result.call_id):
                 call_seq, call = earlier.seq, _redacted(earlier.call, redact)
-        text = redact(_words(event, whole)) if event.role != "control" else ""
+        text = redact(words_of(event, whole)) if event.role != "control" else ""
         out.append(Reading(event, text, made, call, call_seq))
     return out
 
@@ -50,7 +50,7 @@ def _redacted(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
     return call if arguments == call.arguments else msgspec.structs.replace(call, arguments=arguments)
 
 
-def _words(event: Event, whole: Mapping[tuple[int, int], str]) -> str:
+def words_of(event: Event, whole: Mapping[tuple[int, int], str]) -> str:
     """The event's words with each preview replaced by its full body."""
     found: list[str] = []
     for part in event.parts:
@@ -61,3 +61,24 @@ def _words(event: Event, whole: Mapping[tuple[int, int], str]) -> str:
                 body = whole.get((event.seq, artifact.number)) if artifact else None
                 found.append(text if body is None else body)
     return "\n".join(found)
+
+
+def with_calls(text: str, calls: Sequence[ToolCall]) -> str:
+    """An event's words followed by its calls: the text whose lines search points at and `load` opens."""
+    if not calls:
+        return text
+    said = "\n".join(call_text(call) for call in calls)
+    return f"{text}\n{said}" if text else said
+
+
+def call_text(call: ToolCall) -> str:
+    """A call as lines to search: decoded, so that text inside arguments comes apart at its own lines."""
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return f"{call.name} {call.arguments}"
+    if not isinstance(arguments, dict):
+        return f"{call.name} {call.arguments}"
+    lines = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in arguments.values()]
+    named = [f"{name}: {value}" for name, value in zip(arguments, lines, strict=True)]
+    return "\n".join([call.name, *named]) if any("\n" in each for each in named) else " ".join([call.name, *named])

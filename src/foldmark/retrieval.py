@@ -15,6 +15,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.events import Event, Reading, ToolCall
+from foldmark.readings import call_text, with_calls
 from foldmark.refs import Ref, event_ref
 from foldmark.store import Finding, Found, Key, Piece, Store
 from foldmark.words import telling, words
@@ -81,34 +82,14 @@ def pieces(readings: Sequence[Reading]) -> list[Piece]:
             continue
         head = _call_head(reading.call) if reading.call else ""
         number = _artifact_number(event)
-        for order, (line, text) in enumerate(_cut_whole(_with_calls(reading))):
+        for order, (line, text) in enumerate(_cut_whole(with_calls(reading.text, reading.calls))):
             end = line + text.count("\n", 0, len(text) - 1)
             out.append(Piece(event.seq, order, text, line, end, number, head))
     return out
 
 
-def _with_calls(reading: Reading) -> str:
-    if not reading.calls:
-        return reading.text
-    calls = "\n".join(_call_text(call) for call in reading.calls)
-    return f"{reading.text}\n{calls}" if reading.text else calls
-
-
-def _call_text(call: ToolCall) -> str:
-    """A call as lines to search: decoded, so that text inside arguments comes apart at its own lines."""
-    try:
-        arguments = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return f"{call.name} {call.arguments}"
-    if not isinstance(arguments, dict):
-        return f"{call.name} {call.arguments}"
-    lines = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in arguments.values()]
-    named = [f"{name}: {value}" for name, value in zip(arguments, lines, strict=True)]
-    return "\n".join([call.name, *named]) if any("\n" in each for each in named) else " ".join([call.name, *named])
-
-
 def _call_head(call: ToolCall) -> str:
-    return " ".join(_call_text(call).split())[:HEAD_CHARACTERS]
+    return " ".join(call_text(call).split())[:HEAD_CHARACTERS]
 
 
 def _artifact_number(event: Event) -> int:

@@ -251,3 +251,18 @@ def test_a_new_process_knows_the_last_prefix(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "a.db")
     state = store.view(two.key).state
     assert (state.last_count, len(state.last_hash)) == (13, 24)
+
+
+def test_the_address_of_a_hit_opens_the_lines_that_matched() -> None:
+    made = session(policy=Policy.coding(admission={"user_words_tokens": 300}))
+    paste = "\n".join(f"row {number} of the pasted log" for number in range(900))
+    arguments = '{"path": "src/a.py", "content": "first line\\nthe needle stands here\\nlast line"}'
+    made.record(
+        user(f"Please look at this:\n```\n{paste}\n```\nWhat is row 700?"),
+        assistant("Writing\nthe file.", ToolCall("c1", "write", arguments)),
+        result("c1", "ok"),
+    )
+    hit = made.search("needle stands here")[0]
+    assert "the needle stands here" in made.load(hit.at).text
+    hit = made.search("row 700 of the pasted log")[0]
+    assert "row 700 of the pasted log" in made.load(hit.at).text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import exp, log, log1p
 
@@ -17,7 +17,8 @@ import msgspec
 
 from foldmark.checkpoint import Unit
 from foldmark.events import Reading, ToolCall
-from foldmark.salience.names import Tally, mask_of, name_of, shorten, split_tokens
+from foldmark.readings import with_calls
+from foldmark.salience.names import Tally, mask_of, name_of, shorten, split_each
 from foldmark.salience.units import LOUD_LINE, cut, is_assignment, is_loud, strip_number
 
 BEST_PER_EVENT = 12
@@ -65,35 +66,26 @@ _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for wo
 _DIGIT = re.compile(r"\d")
 
 
-class _Surprise(dict[str, float]):
-    """mask -> how surprising its rarest subword is in this session (nats), worked out on first use."""
-
-    def __init__(self, tally: Tally) -> None:
-        self.seen, self.most = tally.words.get, log(tally.events + 2.0)
-
-    def __missing__(self, mask: str) -> float:
-        value = 0.0
-        if mask:
-            seen = self.seen
-            rarest = min([seen(word, 0) for word in mask.split()]) if " " in mask else seen(mask, 0)
-            value = max(0.0, self.most - log(rarest + 1.0))
-        self[mask] = value
-        return value
-
-
 def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
     """The units of new events that are worth storing, scored with the counts as they were before each event."""
+    return units_and_counts(readings, tally)[0]
+
+
+def units_and_counts(readings: Sequence[Reading], tally: Tally) -> tuple[list[Unit], Tally | None]:
+    """The best units, and the counts with a batch in them, which its store need not count again; None for a single
+    event: to copy all counts for one would cost more than to count it."""
+    if len(readings) < 2:
+        return [unit for reading in readings for unit in _units_of(reading, tally)], None
     out: list[Unit] = []
-    if len(readings) > 1:
-        tally = tally.copy()
+    tally = tally.copy()
     for reading in readings:
-        if reading.event.role == "control":
-            continue
-        cutting = _Cutting(reading)
-        out += cutting.best(tally)
-        if len(readings) > 1:
-            tally.count(reading.event, set(chain.from_iterable(cutting.tokens)), cutting.size)
-    return out
+        out += _units_of(reading, tally)
+        tally.add(reading.event, text=with_calls(reading.text, reading.calls), calls=())
+    return out, tally
+
+
+def _units_of(reading: Reading, tally: Tally) -> list[Unit]:
+    return [] if reading.event.role == "control" else _Cutting(reading).best(tally)
 
 
 def call_units(call: ToolCall) -> Iterator[str]:
@@ -121,49 +113,55 @@ class _Cutting:
 
     def __init__(self, reading: Reading) -> None:
         self.event = reading.event
-        pieces = list(cut(shorten(reading.text)))
+        pieces = cut(shorten(reading.text))
         for call in reading.calls:
             pieces += [(0, text) for text in call_units(call)]
         self.lines = [line for line, _ in pieces]
         self.texts = [text for _, text in pieces]
-        self.tokens = list(map(split_tokens, self.texts))
+        self.tokens = split_each(self.texts)
         self.masks = [set(map(mask_of, tokens)) for tokens in self.tokens]
         self.size = sum(map(len, self.texts))
 
     def best(self, tally: Tally) -> list[Unit]:
-        """Eight units, and four more per further 8 KiB, in order."""
+        """Twelve units, and six more per further 8 KiB, in order."""
         most = BEST_PER_EVENT + BEST_PER_FURTHER * (self.size // FURTHER_BYTES)
         prices = list(map(price_of, self.texts))
         scores = self._scores(tally, prices)
-        names = self._names(tally)
-        worth: dict[str, tuple[float, int]] = {}
-        for order, text in enumerate(self.texts):
-            value = (scores[order] + names[order]) / prices[order] ** PRICE_POWER
-            worth.setdefault(strip_number(text), (value, order))
-        chosen = sorted(order for _, order in heapq.nlargest(most, worth.values()))
+        chosen: Iterable[int] = range(len(scores))
+        if len(scores) > 1:  # of one unit alone nothing has to be chosen
+            names = self._names(tally)
+            worth: dict[str, tuple[float, int]] = {}
+            for order, text in enumerate(self.texts):
+                bare = strip_number(text) if text[0].isdigit() else text
+                if bare not in worth:
+                    worth[bare] = ((scores[order] + names[order]) / _POWERS[prices[order]], order)
+            chosen = sorted(order for _, order in heapq.nlargest(most, worth.values()))
         return [
             Unit(self.event.seq, order, self.texts[order], round(scores[order], 3), prices[order], self.lines[order])
             for order in chosen
         ]
 
     def _scores(self, tally: Tally, prices: list[int]) -> list[float]:
-        surprise = _Surprise(tally).__getitem__
-        inside = {mask: log(count) for mask, count in Counter(chain.from_iterable(self.masks)).items()}
+        counts = Counter(chain.from_iterable(self.masks))
+        surprise = surprises(counts, tally).__getitem__
+        inside = {mask: log(count) for mask, count in counts.items()}.__getitem__
         whole = log(len(self.texts) + 1.0)
         said, told = self.event.role == "assistant", self.event.role in ("assistant", "user")
         prose = SAID + SAID_MUCH * min(1.0, max(0.0, 20 * tally.said / (tally.characters + 1.0) - 2))
+        says = _Saying(counts, self.texts)
         out: list[float] = []
-        for order, text in enumerate(self.texts):
-            masks, line = self.masks[order], self.lines[order]
-            common = sum(map(inside.__getitem__, masks)) / (len(masks) or 1)
-            logit = BASE + SURPRISE * sum(sorted(map(surprise, masks), reverse=True)[:RAREST])
-            logit += CONTRAST * (whole - common) / whole + PRICE * log(prices[order])
-            letters = sum(map(len, self.tokens[order])) + text.count(" ")
-            logit += SYMBOLS * (len(text) - letters) / len(text)
-            logit += _says(text, masks, said and line > 0)
+        for text, masks, tokens, line, price in zip(
+            self.texts, self.masks, self.tokens, self.lines, prices, strict=True
+        ):
+            common = sum(map(inside, masks)) / (len(masks) or 1)
+            logit = BASE + SURPRISE * sum(sorted(map(surprise, masks))[-RAREST:])
+            logit += CONTRAST * (whole - common) / whole + _PRICES[price]
+            size = len(text)
+            logit += SYMBOLS * (size - text.count(" ") - sum(map(len, tokens))) / size
+            logit += says.logit(text, masks, said and line > 0)
             if told:
                 logit += prose if line else ARGUMENTS
-            out.append(log1p(exp(min(logit, 30.0))))
+            out.append(log1p(exp(logit if logit < 30.0 else 30.0)))
         return out
 
     def _names(self, tally: Tally) -> list[float]:
@@ -177,22 +175,46 @@ class _Cutting:
         return [sum(map(worth.__getitem__, row)) for row in names]
 
 
-def _says(text: str, masks: set[str], prose: bool) -> float:
-    """Logits for what a unit says: a value, a limit, a trouble, a decision."""
-    value = _DIGIT.search(text) is not None
-    limit = not masks.isdisjoint(_LIMIT_WORDS)
-    logit = VALUE if value else LIMIT_ALONE if limit else SAID_ALONE if prose else 0.0
-    if limit:
-        logit += LIMIT
-    if not masks.isdisjoint(_TROUBLE_WORDS):
-        logit += TROUBLE
-    if is_loud(text) and LOUD_LINE.search(text):
-        logit += LOUD
-    if value and is_assignment(text):
-        logit += ASSIGNED
-    if prose and not masks.isdisjoint(_DECISION_WORDS):
-        logit += DECISION
-    return logit
+def surprises(masks: Iterable[str], tally: Tally) -> dict[str, float]:
+    """mask -> how surprising its rarest subword is in this session (nats)."""
+    seen, most = tally.words.get, log(tally.events + 2.0)
+    out: dict[str, float] = {}
+    for mask in masks:
+        if " " in mask:
+            rarest = min([seen(word, 0) for word in mask.split()])
+        else:
+            rarest = seen(mask, 0)
+        value = most - _LOGS[rarest]
+        out[mask] = value if value > 0.0 else 0.0
+    out[""] = 0.0
+    return out
+
+
+class _Saying:
+    """Logits for what a unit says: a value, a limit, a trouble, a decision. What the whole event does not hold is not
+    looked for in its units."""
+
+    def __init__(self, masks: Mapping[str, int], texts: Sequence[str]) -> None:
+        self.limits = _LIMIT_WORDS.intersection(masks)
+        self.troubles = _TROUBLE_WORDS.intersection(masks)
+        self.decisions = _DECISION_WORDS.intersection(masks)
+        self.is_loud = is_loud("\n".join(texts))
+
+    def logit(self, text: str, masks: set[str], prose: bool) -> float:
+        value = _DIGIT.search(text) is not None
+        limit = bool(self.limits) and not masks.isdisjoint(self.limits)
+        logit = VALUE if value else LIMIT_ALONE if limit else SAID_ALONE if prose else 0.0
+        if limit:
+            logit += LIMIT
+        if self.troubles and not masks.isdisjoint(self.troubles):
+            logit += TROUBLE
+        if self.is_loud and is_loud(text) and LOUD_LINE.search(text):
+            logit += LOUD
+        if value and is_assignment(text):
+            logit += ASSIGNED
+        if prose and self.decisions and not masks.isdisjoint(self.decisions):
+            logit += DECISION
+        return logit
 
 
 def use_of(by_agent: int) -> float:
@@ -203,3 +225,22 @@ def use_of(by_agent: int) -> float:
 def price_of(text: str) -> int:
     """Estimated tokens of a unit; the true count is taken when a checkpoint is written."""
     return len(text) * 3 // 10 + 2
+
+
+class _Table(dict[int, float]):
+    """A function of small whole numbers, worked out once for each."""
+
+    def __init__(self, function: Callable[[int], float]) -> None:
+        self.function = function
+
+    def __missing__(self, number: int) -> float:
+        value = self.function(number)
+        if number < _MANY:
+            self[number] = value
+        return value
+
+
+_MANY = 4_096
+_LOGS = _Table(lambda count: log(count + 1.0))
+_PRICES = _Table(lambda price: PRICE * log(price))
+_POWERS = _Table(lambda price: float(price**PRICE_POWER))

@@ -61,8 +61,9 @@ def template(text: str) -> str:
     return " ".join(words)
 
 
-def cut(text: str) -> Iterator[tuple[int, str]]:
+def cut(text: str) -> list[tuple[int, str]]:
     """(1-based line, unit) of a text in order. Lines poor in plain words are glued until they say something."""
+    out: list[tuple[int, str]] = []
     glued, glued_at, words, label = "", 0, 0, False
     loud = is_loud(text)
     for number, raw in enumerate(text.split("\n"), 1):
@@ -70,29 +71,32 @@ def cut(text: str) -> Iterator[tuple[int, str]]:
         if not line:
             continue
         if line[0].isdigit():
-            line = _VIEW.sub("", line) or line
-        alone = is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG]))
-        here = ENOUGH if alone else count_words(line[:LONG])
-        if glued and not label and (here >= RICH or len(glued) + len(line) > MOST):
-            yield glued_at, glued
+            line = _VIEW.sub("", line, count=1) or line
+        size = len(line)
+        if is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG])):
+            here = ENOUGH
+        else:
+            here = count_words(line if size <= LONG else line[:LONG])
+        if glued and not label and (here >= RICH or len(glued) + size > MOST):
+            out.append((glued_at, glued))
             glued = ""
-        if len(line) > LONG:
+        if size > LONG:
             if glued:
                 line, glued = f"{glued} {line}", ""
-            for piece in cut_line(line):
-                yield number, piece
+            out += [(number, piece) for piece in cut_line(line)]
             label = False
             continue
         if glued:
             glued, words = f"{glued} {line}", words + here
         else:
             glued, glued_at, words = line, number, here
-        label = len(line) <= LABEL and line.endswith(":")
+        label = size <= LABEL and line[-1] == ":"
         if words >= ENOUGH and not label:
-            yield glued_at, glued
+            out.append((glued_at, glued))
             glued = ""
     if glued:
-        yield glued_at, glued
+        out.append((glued_at, glued))
+    return out
 
 
 def cut_line(line: str) -> Iterator[str]:
