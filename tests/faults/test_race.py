@@ -98,10 +98,7 @@ def test_two_processes_compact_one_session_and_one_wins_each_time(tmp_path: Path
 
 
 ONE = pytest.param(True, id="one-session")
-RACY = pytest.mark.xfail(
-    strict=False, reason="the store's living tally is iterated while others add to it; not strict, since it is a race"
-)
-EACH = pytest.param(False, id="a-session-each", marks=RACY)
+EACH = pytest.param(False, id="a-session-each")
 
 
 @pytest.mark.parametrize("shared", [ONE, EACH])
@@ -134,7 +131,6 @@ def test_eight_threads_record_into_one_session(store: Any, shared: bool) -> None
     checked(one)
 
 
-@RACY
 def test_a_thread_may_compact_while_others_record_through_sessions_of_their_own(store: Any) -> None:
     """S-RACE-02, S-RACE-04: eight session objects on one store; requests compact while others write."""
     failures: list[BaseException] = []

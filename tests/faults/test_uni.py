@@ -105,7 +105,6 @@ dirty = st.text(
 )
 
 
-@pytest.mark.xfail(strict=True, reason="call_units decodes arguments without expecting half a character in them")
 def test_arguments_that_hold_half_a_character_are_recorded() -> None:
     """S-UNI-02: a model wrote something that is neither JSON nor UTF-8."""
     session = fresh(Policy.coding())

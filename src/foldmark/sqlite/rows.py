@@ -62,7 +62,7 @@ def unpack(data: bytes, kind: type[T]) -> T:
     try:
         found: T = _decoder(cast(Hashable, kind)).decode(data)
         return found
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError):
         return msgspec.convert(json.loads(data), kind)
 
 
