@@ -30,6 +30,7 @@ def assemble(
     *,
     changes: Sequence[Change] = (),
     bar: str = "",
+    pins: frozenset[int] = frozenset(),
 ) -> Draft:
     """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
     repaired, warnings = shown(events, changes)
@@ -47,6 +48,7 @@ def assemble(
         changes=tuple(changes),
         warnings=tuple(warnings),
         suffix=len(suffix),
+        pins=pins,
     )
 
 

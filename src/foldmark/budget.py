@@ -34,12 +34,20 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     nothing_below: int
     forced: bool = False
 
+    @property
+    def quiet(self) -> int:
+        """Up to this size above the static prefix no cleanup begins: the landing of a target, else half the trigger
+        (economics: clearing pays from X/2 on)."""
+        return self.landing if self.forced else self.trigger // 2
+
     def lines(self) -> tuple[tuple[str, int], ...]:
         """The arithmetic, line by line, for reports and BudgetExceeded."""
+        room = self.window - self.reserve - self.margin
         return (
             ("context window", self.window),
             ("- reserved for the answer", -self.reserve),
             ("- safety margin", -self.margin),
+            *((("- the provider counts more tokens than we do", self.ceiling - room),) if room > self.ceiling else ()),
             ("= room for the whole request", self.ceiling),
             ("- system text and tool schemas", -self.static),
         )
@@ -65,7 +73,8 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None) -> Room:
         raise PolicyError(
             f"Only {max(cap, 0):,} tokens are left for messages: the window is {window:,}, {reserve:,} are reserved "
             f"for the answer and the system text with tool schemas takes {static:,}. "
-            "Shorten the static prefix, lower max_output, or use a larger window."
+            + (f"The provider counts {factor:.2f} tokens for one of ours. " if factor > 1.01 else "")
+            + "Shorten the static prefix, lower max_output, or use a larger window."
         )
     target = budget.target_tokens
     if target is not None:

@@ -82,12 +82,14 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Up to which seq cleanup decisions hold, made under which options, why and when. Moves only in an epoch."""
+    """Up to which seq cleanup decisions hold, made under which options and pins, why and when. Moves only in an
+    epoch; a pin set later takes force with the next mark."""
 
     seq: int = 0
     options: str = ""
     reason: str = ""
     time: float = 0.0
+    pins: tuple[int, ...] = ()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,3 +114,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: float = 0.0
     author: str = "code"
     warnings: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> int:
+        """The newest event it tells of: the boundary, or a later result quoted because the tail shows it shortened.
+        A fork in front of it cannot inherit the checkpoint."""
+        return max([self.boundary, *(excerpt.seq for excerpt in self.excerpts[-1:])])

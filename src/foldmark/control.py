@@ -50,4 +50,5 @@ class Control:
         Raises HasForks when other sessions inherit from it, unless `descendants` is True.
         """
         gone = self._store.delete(self._key, descendants=descendants)
+        gone = tuple(set(gone) - self._store.hashes(self._key.tenant))  # another session may have recorded one since
         return self._artifacts.delete(self._key.tenant, gone)

@@ -91,11 +91,12 @@ def _protected(draft: Draft) -> set[int]:
     """Positions in `messages` that no step may drop."""
     tail = draft.messages[draft.head :]
     newest = newest_user(tail)
-    unread = {id(event) for event in _with_calls(tail, unread_round(tail))}
+    pinned = [event for event in tail if event.seq in draft.pins]
+    fixed = {id(event) for event in (*pinned, *_with_calls(tail, [*unread_round(tail), *pinned]))}
     return {
         at
         for at, event in enumerate(draft.messages)
-        if at < draft.head or event is newest or id(event) in unread or at >= len(draft.messages) - draft.suffix
+        if at < draft.head or event is newest or id(event) in fixed or at >= len(draft.messages) - draft.suffix
     }
 
 

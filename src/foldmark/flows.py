@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
 from foldmark.assembly import assemble, dressed, head_tokens
@@ -15,19 +17,20 @@ from foldmark.bar import state_bar
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
-from foldmark.compose import compose, unit_limit
+from foldmark.compose import compose, unit_limit, with_shortened
 from foldmark.drafts import Request
+from foldmark.errors import SummaryError
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.loading import locate
-from foldmark.outcomes import after_request, applied, ineffective, named, not_due, request_report
+from foldmark.outcomes import after_request, applied, failed, ineffective, named, not_due, request_report
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
-from foldmark.salience import best_units
+from foldmark.salience import units_and_counts
 from foldmark.selection import Span, select, unused
 from foldmark.store import Context, Frame, Key, Store, View, Where
 from foldmark.triggers import due, sizes
@@ -44,9 +47,11 @@ def record(store: Store, artifacts: Artifacts, policy: Policy, key: Key, events:
     for body in bodies:
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))  # first: an orphan body harms nobody
     readings = read(admitted, bodies, context.calls, redact)
-    units = best_units(readings, context.tally)
+    units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)
-    store.append(key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), now=now)
+    store.append(
+        key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now
+    )
     return context
 
 
@@ -57,10 +62,10 @@ def request(
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
     view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
     space = room(frame, policy, view.state)
-    mark = next_mark(view, policy, frame, now, trigger_tokens=space.trigger)  # moves only in an epoch
+    mark = next_mark(view, policy, frame, now, floor_tokens=space.quiet)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
-    draft = assemble(view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar)
+    draft = assemble(view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins)
     made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
     made = named(made, view.state)  # whatever broke the stable prefix stands in the report
     if not peek:
@@ -81,12 +86,15 @@ def compact(
     reason = due(view, policy, space, measured, now, force)
     if not reason:
         return not_due(view, space, measured.whole)
-    mark = mark_at(view.events, policy, "compaction", now, view.mark)
+    mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
     events = dressed(*clean(view.events, mark, policy))
     span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:
         return ineffective(store, key, view, reason, measured.whole, now)
-    span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
+    try:
+        span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
+    except SummaryError as error:
+        return failed(store, key, view, reason, measured.whole, now, error)
     after = space.static + head_tokens(checkpoint, span.kept, policy.layout) + span.tail_tokens
     if after >= measured.whole:
         return ineffective(store, key, view, reason, measured.whole, now)
@@ -112,8 +120,13 @@ def write(
     store: Store, key: Key, span: Span, view: View, space: Room, policy: Policy, focus: str, now: float
 ) -> Checkpoint:
     """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
-    material = store.covered(key, span.boundary, limit=unit_limit(span.room_tokens))
-    checkpoint = compose(span, material, view, space, policy, tally=store.tally(key), focus=focus, now=now)
+    limit = unit_limit(span.room_tokens)
+    material = store.covered(key, span.boundary, limit=limit)
+    later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
+    sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
+    checkpoint = compose(span, sources, view, space, policy, tally=store.tally(key), focus=focus, now=now)
+    landed = space.static + max(space.landing, span.floor_tokens)  # C' of the rent rule, fixed here
+    checkpoint = msgspec.structs.replace(checkpoint, head=view.head, compacted_size=landed)
     return validate(checkpoint, material, view)
 
 

@@ -81,7 +81,7 @@ def _bring_child(
         return opened.name, *brought.children
     shared = imported.events[: child.at]
     seq = _seq_of(parent, imported, child.at)
-    parent.store.open(key, info=SessionInfo(session=name, kind="fork", parent=parent.name, parent_seq=seq))
+    parent.store.open(key, info=SessionInfo(session=name, kind="fork", parent=parent.name, parent_seq=seq, meta={"branch": "transcript"}))
     whole = msgspec.structs.replace(child.imported, events=(*shared, *child.imported.events))
     opened, brought = bring_in(whole, parent.store, policy, session=name, **options)
     return opened.name, *brought.children

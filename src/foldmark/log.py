@@ -231,8 +231,8 @@ def build_view(
 
 
 def fitting(checkpoints: Sequence[Checkpoint], seq: int) -> list[Checkpoint]:
-    """The versions that a fork at `seq` inherits: those that cover nothing behind it."""
-    return [checkpoint for checkpoint in checkpoints if checkpoint.boundary <= seq]
+    """The versions that a fork at `seq` inherits: those that tell of nothing behind it."""
+    return [checkpoint for checkpoint in checkpoints if checkpoint.reach <= seq]
 
 
 def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> ScopeState:

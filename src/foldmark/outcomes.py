@@ -7,7 +7,7 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
-from foldmark.errors import StaleBoundary
+from foldmark.errors import StaleBoundary, SummaryError, SummaryRejected
 from foldmark.prefix import digest
 from foldmark.reports import Attempt, Reason, Report
 from foldmark.store import Frame, Key, ScopeState, Store, View
@@ -37,6 +37,20 @@ def ineffective(store: Store, key: Key, view: View, reason: Reason, size: int, n
     )
 
 
+def failed(
+    store: Store, key: Key, view: View, reason: Reason, size: int, now: float, error: SummaryError
+) -> Report:
+    """No checkpoint passed validation. Noted; the session is as it was, and requests go on without one."""
+    why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
+    store.note(
+        key, Attempt(time=now, outcome="failed", trigger=reason.trigger, before=size, after=size, reasons=why)
+    )
+    return Report(
+        outcome="failed", trigger=reason.trigger, text=str(error), boundary=_boundary(view), before=size, after=size,
+        reasons=why, warnings=(str(error),),
+    )  # fmt: skip
+
+
 def applied(
     store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, size: int, after: int
 ) -> Report:
@@ -50,6 +64,7 @@ def applied(
         boundary=checkpoint.boundary,
         before=size,
         after=after,
+        target=room.static + room.landing,
         reasons=(reason.text,) if reason.text else (),
     )
     expected = view.checkpoint.version if view.checkpoint else 0

@@ -51,7 +51,7 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Tail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much of the newest past stays raw at a compaction."""
 
-    share: float = 0.35
+    share: float = 0.20
     """Share of the landing; at least the newest whole round."""
     minimum_rounds: int = 1
     """Whole rounds that stay whatever they cost, unless they alone pass the landing."""
@@ -79,11 +79,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a checkpoint is filled with, as shares of the landing that is left after the tail."""
 
-    facts_share: float = 0.25
+    facts_share: float = 0.15
     """State sections, at most."""
-    user_share: float = 0.20
+    user_share: float = 0.12
     """Verbatim user messages, at most; sentences with a constraint never fall out."""
-    names_share: float = 0.05
+    names_share: float = 0.03
     """Working names, at most; the rest is excerpts."""
 
 
@@ -140,7 +140,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @staticmethod
     def coding(**changes: Any) -> Policy:
-        """Agents that read, write and run: landing 16,000, a third of it raw."""
+        """Agents that read, write and run: landing 16,000, a fifth of it raw."""
         return _with(Policy(name="coding"), changes)
 
     @staticmethod
@@ -149,7 +149,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return _with(
             Policy(
                 name="chat",
-                tail=Tail(share=0.15),
+                tail=Tail(share=0.10),
                 budget=Budget(landing_default=8_000),
                 layout=Layout(checkpoint="system"),
             ),
@@ -162,7 +162,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return _with(
             Policy(
                 name="research",
-                tail=Tail(share=0.15),
+                tail=Tail(share=0.10),
                 budget=Budget(landing_default=32_000),
                 layout=Layout(checkpoint="system"),
             ),
@@ -175,7 +175,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return _with(
             Policy(
                 name="realtime",
-                tail=Tail(share=0.15),
+                tail=Tail(share=0.10),
                 budget=Budget(landing_default=8_000),
                 admission=Admission(preview_tokens=200),
             ),

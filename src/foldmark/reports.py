@@ -41,6 +41,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     boundary: int = 0
     before: int = 0
     after: int = 0
+    target: int = 0
     mode: str = "code"
     reasons: tuple[str, ...] = ()
 

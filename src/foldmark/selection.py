@@ -14,7 +14,7 @@ from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
 from foldmark.events import Event
 from foldmark.policy import Policy
-from foldmark.rounds import Round, newest_user, rounds
+from foldmark.rounds import Round, border, newest_user, rounds
 from foldmark.store import View
 
 
@@ -25,7 +25,9 @@ KEPT_HEADING = 12
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """What goes and what stays. `covered` are the events from the old boundary to the new one, `tail` the raw rest
     (both cleaned); `kept` are covered events shown all the same; `room_tokens` is what the checkpoint's text may
-    cost. `warnings` name the part that prevents the landing."""
+    cost; `floor_tokens` is the least that a compaction can come to (newest round + kept + 2K). `shortened` are
+    the results of the tail that it does not show whole (demoted, or previews): the checkpoint may quote them.
+    `warnings` name the part that prevents the landing."""
 
     boundary: int
     covered: tuple[Event, ...]
@@ -34,6 +36,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     mark: Mark
     tail_tokens: int
     room_tokens: int
+    floor_tokens: int = 0
+    shortened: frozenset[int] = frozenset()
     warnings: tuple[str, ...] = ()
 
 
@@ -72,6 +76,8 @@ def select(
         mark=mark,
         tail_tokens=tail_tokens,
         room_tokens=max(left, floor),
+        floor_tokens=cost(tail[border(tail, 1) :]) + kept_tokens + CHECKPOINT_FLOOR,
+        shortened=_shortened(view, tail),
         warnings=warnings,
     )
 
@@ -94,6 +100,16 @@ def _tail(all_rounds: Sequence[Round], policy: Policy, room: Room, more: int) ->
         used += size
         finished += one.is_finished
     return stay
+
+
+def _shortened(view: View, tail: Sequence[Event]) -> frozenset[int]:
+    """Results and pastes whose whole text the tail does not hold: previews, and what cleanup has demoted."""
+    whole = {event.seq: event for event in view.events}
+    return frozenset(
+        event.seq
+        for event in tail
+        if event.role in ("tool", "user") and (event.artifacts or event.text != whole[event.seq].text)
+    )
 
 
 def _kept(view: View, covered: Sequence[Event], tail: Sequence[Event]) -> tuple[Event, ...]:

@@ -78,6 +78,7 @@ class Session:
         self._system = ""
         self._tools: tuple[Mapping[str, Any], ...] = ()
         self._frame: Frame | None = None
+        self._awaited = False
         self.info = self.store.open(self.key)
         self._restore()
 
@@ -133,8 +134,12 @@ class Session:
 
     def _observe(self, events: Sequence[Event]) -> None:
         """Calibrate by the usage that a reply to our last request reports."""
-        usage = next((event.usage for event in reversed(events) if event.usage and event.usage.input), None)
-        if usage is None or self._frame is None:
+        reply = next((event for event in events if event.role == "assistant"), None)
+        if reply is None or not self._awaited:
+            return
+        self._awaited = False  # later replies answer requests that were not built here
+        usage = reply.usage
+        if usage is None or not usage.input:
             return
         state = self.store.view(self.key).state
         if not state.last_size:
@@ -240,6 +245,7 @@ class Session:
             return made if report is None else _with_report(made, report)
 
     def _build(self, frame: Frame, *, peek: bool = False) -> Request:
+        self._awaited = self._awaited or not peek
         return flows.request(
             self.store, self.policy, self.key, frame=frame, now=self._clock(), system=self._system, tools=self._tools,
             wire=by_name(frame.wire), peek=peek,

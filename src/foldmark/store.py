@@ -225,10 +225,12 @@ class Store(Protocol):
         units: Sequence[Unit] = (),
         facts: Sequence[Fact] = (),
         pieces: Sequence[Piece] = (),
+        tally: Tally | None = None,
         now: float,
     ) -> None:
-        """Write all in one transaction and raise work rows. Raises HeadMoved when the head is not `head`
-        any more."""
+        """Write all in one transaction and raise work rows. `tally` holds the context's counts and these events, when
+        the caller has counted them; it is the store's from now on. Raises HeadMoved when the head is not `head` any
+        more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""

@@ -86,8 +86,7 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
         reason: Reason | None = policy.triggers(view, now)
         return reason
     if room.forced:
-        first = view.checkpoint is None and above > room.landing
-        if first or above >= room.trigger:
+        if _first_of_target(view, room, above) or above >= max(room.trigger, _landed(view) - room.static):
             return Reason("target", above, room.trigger, f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}")
         return None
     if policy.prices is not None:
@@ -100,10 +99,23 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
     return None
 
 
+def _first_of_target(view: View, room: Room, above: int) -> bool:
+    """Whether nothing was compacted to this target yet (or only to a larger one) and the request is larger."""
+    made = view.checkpoint.compacted_size if view.checkpoint else 0
+    fresh = view.checkpoint is None or room.static + room.landing < 0.97 * made
+    return fresh and above > room.landing and above >= _landed(view) - room.static
+
+
+def _landed(view: View) -> int:
+    """A tenth above the size that the last compaction came to: a target it could not reach is not tried again."""
+    last = next((one for one in reversed(view.attempts) if one.outcome == "applied"), None)
+    return round(1.1 * last.after) if last and last.after > 1.02 * last.target > 0 else 0
+
+
 def _in_vain(view: View, measured: Sizes) -> bool:
     """Whether the last attempt gained nothing and the request has hardly grown since: trying again would not either."""
     last = view.attempts[-1] if view.attempts else None
-    return bool(last and last.outcome == "ineffective" and measured.whole < 1.1 * last.before)
+    return bool(last and last.outcome in ("ineffective", "failed") and measured.whole < 1.1 * last.before)
 
 
 def rent(prices: Price, room: Room, measured: Sizes) -> Reason | None:

@@ -18,18 +18,21 @@ _LANDS = 1.02
 
 def validate(checkpoint: Checkpoint, material: tuple[State, Sequence[Fact], Sequence[Unit]], view: View) -> Checkpoint:
     """The checkpoint itself, when everything holds. Raises SummaryRejected with every reason against it."""
-    reasons = reasons_against(checkpoint, material[0], view.checkpoint)
+    reasons = reasons_against(checkpoint, material[0], view.checkpoint, newest=view.head)
     if reasons:
         raise SummaryRejected(tuple(reasons))
     return checkpoint
 
 
-def reasons_against(checkpoint: Checkpoint, state: State, previous: Checkpoint | None = None) -> list[str]:
-    """Why a checkpoint may not be committed; empty when it may."""
+def reasons_against(
+    checkpoint: Checkpoint, state: State, previous: Checkpoint | None = None, *, newest: int = 0
+) -> list[str]:
+    """Why a checkpoint may not be committed; empty when it may. `newest` is the last event there is: excerpts may
+    quote results after the boundary that the tail shows shortened."""
     return [
         *_boundary_reasons(checkpoint, previous),
         *_content_reasons(checkpoint, state),
-        *_ref_reasons(checkpoint),
+        *_ref_reasons(checkpoint, newest),
         *_size_reasons(checkpoint),
     ]
 
@@ -63,10 +66,12 @@ def _content_reasons(checkpoint: Checkpoint, state: State) -> list[str]:
     return found
 
 
-def _ref_reasons(checkpoint: Checkpoint) -> list[str]:
+def _ref_reasons(checkpoint: Checkpoint, newest: int) -> list[str]:
     refs = {ref for section in checkpoint.sections for line in section.lines for ref in line.refs}
-    refs |= {excerpt.seq for excerpt in checkpoint.excerpts} | {name.where for name in checkpoint.names}
+    refs |= {name.where for name in checkpoint.names}
     wrong = sorted(ref for ref in refs if not 1 <= ref <= checkpoint.boundary)
+    last = max(newest, checkpoint.boundary)
+    wrong += [excerpt.seq for excerpt in checkpoint.excerpts if not 1 <= excerpt.seq <= last]
     return [f"it refers to events {wrong[:5]} outside 1 to {checkpoint.boundary}"] if wrong else []
 
 

@@ -264,12 +264,12 @@ def test_the_mark_never_moves_back() -> None:
 
 def test_a_warm_small_request_keeps_its_mark_object() -> None:
     now = view(conversation(30))
-    assert next_mark(now, Policy.coding(), FRAME, 1_010.0, trigger_tokens=10**9) is now.mark
+    assert next_mark(now, Policy.coding(), FRAME, 1_010.0, floor_tokens=10**9) is now.mark
 
 
 def test_over_half_the_trigger_an_epoch_begins_when_enough_goes() -> None:
     now = view(conversation(30))
-    mark = next_mark(now, Policy.coding(), FRAME, 1_010.0, trigger_tokens=20_000)
+    mark = next_mark(now, Policy.coding(), FRAME, 1_010.0, floor_tokens=10_000)
     assert mark.seq == now.events[-5].seq
     assert mark.reason == "over 10,000 tokens"
 
@@ -277,29 +277,29 @@ def test_over_half_the_trigger_an_epoch_begins_when_enough_goes() -> None:
 def test_over_half_the_trigger_nothing_happens_when_too_little_would_go() -> None:
     events = log(user("go"), *(assistant("prose " * 900) for _ in range(30)), *conversation(1)[1:], assistant("a"))
     now = view([*events, *log(*([assistant("x")] * (len(events) + 3)))[len(events) :]])
-    assert next_mark(now, Policy.coding(), FRAME, 1_010.0, trigger_tokens=20_000) is now.mark
+    assert next_mark(now, Policy.coding(), FRAME, 1_010.0, floor_tokens=10_000) is now.mark
 
 
 def test_after_an_epoch_the_next_one_waits_until_enough_has_gathered() -> None:
     events = conversation(60)
-    first = next_mark(view(events[:101]), Policy.coding(), FRAME, 1_010.0, trigger_tokens=20_000)
-    soon = view(events[:105], mark=first)
-    assert next_mark(soon, Policy.coding(), FRAME, 1_020.0, trigger_tokens=20_000) is soon.mark
+    first = next_mark(view(events[:101]), Policy.coding(), FRAME, 1_010.0, floor_tokens=10_000)
+    soon = view(events[:103], mark=first)
+    assert next_mark(soon, Policy.coding(), FRAME, 1_020.0, floor_tokens=10_000) is soon.mark
     later = view(events, mark=first)
-    assert next_mark(later, Policy.coding(), FRAME, 1_030.0, trigger_tokens=20_000).seq > first.seq
+    assert next_mark(later, Policy.coding(), FRAME, 1_030.0, floor_tokens=10_000).seq > first.seq
 
 
 def test_a_cold_cache_is_a_free_moment() -> None:
     now = view(conversation(30))
-    mark = next_mark(now, Policy.coding(), FRAME, 1_301.0, trigger_tokens=10**9)
+    mark = next_mark(now, Policy.coding(), FRAME, 1_301.0, floor_tokens=10_000)
     assert mark.reason == "the cache is cold after 301 s"
     priced = Policy.coding(prices=Price(read=0.1, cache_seconds=3_600.0))
-    assert next_mark(now, priced, FRAME, 1_301.0, trigger_tokens=10**9) is now.mark
+    assert next_mark(now, priced, FRAME, 1_301.0, floor_tokens=10_000).reason == "over 10,000 tokens"
 
 
 def test_a_changed_static_prefix_is_a_free_moment() -> None:
     other = msgspec.structs.replace(FRAME, static_hash="other")
-    mark = next_mark(view(conversation(30)), Policy.coding(), other, 1_010.0, trigger_tokens=10**9)
+    mark = next_mark(view(conversation(30)), Policy.coding(), other, 1_010.0, floor_tokens=10_000)
     assert mark.reason == "system text or tools changed"
 
 
@@ -307,15 +307,26 @@ def test_changed_options_move_the_mark_at_once_and_never_back() -> None:
     old = mark_at(conversation(30), Policy.coding(), "x", 0.0)
     now = view(conversation(30), mark=old)
     policy = Policy.coding(cleanup={"keep_rounds": 9})
-    mark = next_mark(now, policy, FRAME, 1_010.0, trigger_tokens=10**9)
+    mark = next_mark(now, policy, FRAME, 1_010.0, floor_tokens=10**9)
     assert (mark.seq, mark.reason, mark.options) == (old.seq, "cleanup options changed", options_of(policy))
 
 
-def test_below_fifteen_thousand_tokens_no_epoch_begins() -> None:
-    now = view(conversation(4))
-    assert next_mark(now, Policy.coding(), FRAME, 9_999.0, trigger_tokens=100) is now.mark
+def test_up_to_the_floor_no_epoch_begins_not_even_on_a_cold_cache() -> None:
+    now = view(conversation(30))
+    assert next_mark(now, Policy.coding(), FRAME, 9_999.0, floor_tokens=10**6) is now.mark
 
 
 def test_nothing_to_shed_leaves_the_mark_even_when_cold() -> None:
     now = view(log(user("go"), *(assistant("prose " * 900) for _ in range(30))))
-    assert next_mark(now, Policy.coding(), FRAME, 9_999.0, trigger_tokens=100) is now.mark
+    assert next_mark(now, Policy.coding(), FRAME, 9_999.0, floor_tokens=50) is now.mark
+
+
+def test_pinned_results_stay_as_they_are_from_the_next_mark_on() -> None:
+    events = conversation(30)
+    pinned = events[2]
+    mark = mark_at(events, Policy.coding(), "x", 0.0, None, {pinned.seq})
+    out, changes = clean(events, mark, Policy.coding())
+    assert out[2] is pinned
+    assert pinned.seq not in {change.seq for change in changes}
+    out, _ = clean(events, mark_at(events, Policy.coding(), "x", 0.0), Policy.coding())
+    assert out[2] is not pinned

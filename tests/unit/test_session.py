@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from foldmark import (
@@ -12,11 +13,14 @@ from foldmark import (
     MemoryStore,
     NotFound,
     Policy,
+    Price,
     Session,
     SQLiteStore,
+    SummaryRejected,
     ToolCall,
     Usage,
     assistant,
+    flows,
     prefix,
     result,
     user,
@@ -228,7 +232,8 @@ def test_an_event_that_is_covered_already_can_be_pinned() -> None:
 
 
 def test_every_break_of_the_stable_prefix_is_named() -> None:
-    made = session(policy=Policy.coding(run="manual"))
+    raw = {"demote": False, "superseded": False, "duplicates": False}
+    made = session(policy=Policy.coding(run="manual", cleanup=raw))
     waiting = ToolCall("w", "bash", "{}")
     made.record(user("go"), *tool_round(1), assistant("and now", waiting))
     assert made.request(window=50_000).report.epoch == ""
@@ -266,3 +271,62 @@ def test_the_address_of_a_hit_opens_the_lines_that_matched() -> None:
     assert "the needle stands here" in made.load(hit.at).text
     hit = made.search("row 700 of the pasted log")[0]
     assert "row 700 of the pasted log" in made.load(hit.at).text
+
+
+def test_a_pin_in_the_tail_is_neither_demoted_nor_left_out() -> None:
+    made = session(policy=Policy.coding(run="manual"))
+    made.record(*long_session(60))
+    made.control.pin("event:91")
+    made.request(window=1_000_000)
+    entries = {entry.seq: entry.status for entry in made.explain()}
+    assert (entries[91], entries[89]) == ("raw", "demoted")
+    small = made.request(window=6_000)
+    shown = {event.seq for event in small.messages}
+    assert {90, 91} <= shown
+    assert [change.seq for change in small.report.changes if change.status == "left_out"]
+    assert small.payload()["messages"]
+
+
+def test_with_prices_the_requests_before_a_compaction_pay_no_rent_after_it() -> None:
+    prices = Price(read=0.1, write=1.25)
+    clock = iter(range(1_000, 10**6, 10)).__next__
+    made = session(policy=Policy.coding(prices=prices, cleanup={"demote": False}), clock=lambda: float(clock()))
+    compacted: list[int] = []
+    made.record(user("Begin."))
+    for number in range(120):
+        size = made.request(window=200_000).tokens.total
+        step = tool_round(number, f"word_{number} " * 120)
+        made.record(msgspec.structs.replace(step[0], usage=Usage(input=size, output=50)), step[1])
+        if made.request(window=200_000).report.outcome == "applied":
+            compacted.append(number)
+    assert compacted
+    gaps = [after - before for before, after in zip(compacted, compacted[1:], strict=False)]
+    assert all(gap > 12 for gap in gaps), gaps
+    checkpoint = made.control.history()[0]
+    assert checkpoint.head > checkpoint.boundary
+    assert checkpoint.compacted_size >= 16_000
+
+
+def test_a_checkpoint_that_fails_validation_leaves_the_request_and_the_session_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SummaryRejected(("it forgot the rule",))
+
+    monkeypatch.setattr(flows, "validate", refuse)
+    made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
+    made.record(*long_session(60))
+    request = made.request(window=128_000)
+    assert request.report.outcome == "failed"
+    assert "it forgot the rule" in request.report.warnings[0]
+    assert request.payload()["messages"]
+    assert made.control.history() == []
+    assert made.store.view(made.key).attempts[-1].outcome == "failed"
+
+
+def test_what_is_below_the_target_is_left_alone_byte_for_byte() -> None:
+    made = session(policy=Policy.coding(budget={"target_tokens": 90_000}))
+    made.record(*long_session(60))
+    request = made.request(window=1_000_000)
+    assert (request.report.outcome, request.report.changes) == ("not_due", ())
+    assert list(request.messages) == made.store.log(made.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter, is_
@@ -17,6 +17,7 @@ from operator import attrgetter, is_
 import msgspec
 
 from foldmark.checkpoint import Mark
+from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
 from foldmark.cleanup.passes import VERSION, shrink
 from foldmark.policy import Cleanup, Policy
@@ -44,7 +45,7 @@ class _Cleaned(msgspec.Struct):
     tokens: int
 
 
-_memory: dict[tuple[str, int, int, str], _Cleaned] = {}
+_memory: dict[tuple[str, int, int, str, tuple[int, ...]], _Cleaned] = {}
 _MEMORY_SIZE = 16
 _lock = threading.Lock()
 
@@ -64,11 +65,11 @@ def clean(events: Sequence[Event], mark: Mark, policy: Policy) -> tuple[list[Eve
 
 def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy) -> _Cleaned:
     """Remembered for as long as the very same event objects stand at or before the mark."""
-    key = (marked[0].session, marked[0].seq, len(marked), options_of(policy))
+    key = (marked[0].session, marked[0].seq, len(marked), options_of(policy), mark.pins)
     known = _memory.get(key)
     if known and all(map(is_, known.marked, marked)):
         return known
-    shrunk, changes = shrink(marked, policy.cleanup, _extra(policy))
+    shrunk, changes = shrink(marked, policy.cleanup, _extra(policy), frozenset(mark.pins))
     made = _Cleaned(marked, shrunk, changes, sum(event.tokens for event in shrunk))
     with _lock:
         _memory.pop(key, None)
@@ -93,28 +94,35 @@ def _options(cleanup: Cleanup, profiles: tuple[Profile, ...]) -> str:
     return blake2b(repr((VERSION, cleanup, profiles)).encode(), digest_size=8).hexdigest()
 
 
-def mark_at(events: Sequence[Event], policy: Policy, reason: str, now: float, old: Mark | None = None) -> Mark:
+def mark_at(
+    events: Sequence[Event],
+    policy: Policy,
+    reason: str,
+    now: float,
+    old: Mark | None = None,
+    pins: Iterable[int] = (),
+) -> Mark:
     """A mark at the last round border before the newest `keep_rounds` rounds; never before `old`."""
     count = border(events, policy.cleanup.keep_rounds)
     seq = events[count - 1].seq if count else (events[0].seq - 1 if events else 0)
-    return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now)
+    return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now, tuple(sorted(pins)))
 
 
-def next_mark(view: View, policy: Policy, frame: Frame, now: float, *, trigger_tokens: int | None = None) -> Mark:
+def next_mark(view: View, policy: Policy, frame: Frame, now: float, *, floor_tokens: int | None = None) -> Mark:
     """The mark of the next request: the view's own object, or a new one when an epoch begins.
 
-    `trigger_tokens` is X (above the static prefix). Under `nothing_below` only changed options move the mark.
+    `floor_tokens` (above the static prefix) is X/2, or the landing where a target is set: up to there only changed
+    options move the mark, because a small request is left as it is even when no cache is at stake.
     """
     old = view.mark
     if old.seq and old.options != options_of(policy):
-        return mark_at(view.events, policy, "cleanup options changed", now, old)
-    trigger = trigger_tokens if trigger_tokens is not None else policy.budget.trigger_tokens
+        return mark_at(view.events, policy, "cleanup options changed", now, old, view.pins)
+    floor = floor_tokens if floor_tokens is not None else policy.budget.trigger_tokens // 2
     above = _size(view, old, policy)
-    small = 0 if policy.budget.target_tokens is not None else policy.budget.nothing_below
-    reason = _reason(view, policy, frame, now)
-    if above < small or not (reason or above > trigger / 2):
+    if above <= floor:
         return old
-    mark = mark_at(view.events, policy, reason or f"over {trigger // 2:,} tokens", now, old)
+    reason = _reason(view, policy, frame, now)
+    mark = mark_at(view.events, policy, reason or f"over {floor:,} tokens", now, old, view.pins)
     if mark.seq <= old.seq:
         return old
     # A free moment (no cache is broken) needs no minimum; else the saving must be worth a rewritten cache.
@@ -141,6 +149,7 @@ def _size(view: View, mark: Mark, policy: Policy) -> int:
     count = bisect_right(view.events, mark.seq, key=_seq)
     total = view.checkpoint.tokens if view.checkpoint else 0
     total += sum(event.tokens for event in view.kept)
+    total += MESSAGE_OVERHEAD * (len(view.events) + len(view.kept))
     total += _cleaned(tuple(view.events[:count]), mark, policy).tokens if count else 0
     return total + sum(event.tokens for event in view.events[count:])
 

@@ -44,12 +44,17 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def shrink(
-    marked: Sequence[Event], options: Cleanup, profiles: tuple[Profile, ...] = ()
+    marked: Sequence[Event],
+    options: Cleanup,
+    profiles: tuple[Profile, ...] = (),
+    pins: frozenset[int] = frozenset(),
 ) -> tuple[list[Event], list[Change]]:
-    """The marked events in their shorter form, and what changed."""
+    """The marked events in their shorter form, and what changed. Pinned ones stay as they are."""
     seen = list(_results(marked, profiles))
     newest = {one.index for one in seen[max(0, len(seen) - options.keep_results) :]} if options.keep_results else set()
-    old = [one for one in seen if one.index not in newest and _DONE not in one.event.meta]
+    old = [
+        one for one in seen if one.index not in newest and one.event.seq not in pins and _DONE not in one.event.meta
+    ]
     reasons: dict[int, str] = {}
     if options.demote:
         reasons.update(_old_results(old, options))
@@ -64,7 +69,8 @@ def shrink(
             forms[one.index], why[one.index] = form
     if options.demote:
         for index, event, reason in _images_and_thinking(marked, forms):
-            forms[index], why[index] = event, reason
+            if event.seq not in pins:
+                forms[index], why[index] = event, reason
     events = [forms.get(index, event) for index, event in enumerate(marked)]
     changes = [
         Change(marked[index].seq, "demoted", why[index], marked[index].tokens, forms[index].tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -37,6 +38,21 @@ Wire = Annotated[str, typer.Option("--wire", help="openai-chat or anthropic; def
 Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
 DEFAULT_DB = Path("foldmark.db")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"foldmark {version('foldmark')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Keeps a long-running agent's context small, true and recoverable."""
 
 
 def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
@@ -85,7 +101,9 @@ def compact(
 @app.command("import")
 def import_(
     transcript: Transcript,
-    policy: PolicyName = "coding",
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="As for compact; default: the session's own, else coding.")
+    ] = None,
     format: Format = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
     db: Db = DEFAULT_DB,

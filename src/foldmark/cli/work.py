@@ -52,11 +52,17 @@ class Place:
         known = {info.session: info for info in store.sessions(TENANT, USER)}
         if not known:
             raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
-        name = self.session or next((n for n, info in known.items() if info.kind != "child"), next(iter(known)))
+        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
+        name = self.session or (lines or list(known))[0]
         if name not in known:
             names = ", ".join(list(known)[:10])
             raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
         return Session(name, store=store, policy=_remembered(known[name].meta))
+
+    def policy_of(self, session: str) -> Policy:
+        """The policy kept with a session, else `coding`."""
+        known = {info.session: info for info in self.store(create=True).sessions(TENANT, USER)}
+        return _remembered(known[session].meta if session in known else {})
 
     def rows(self) -> list[dict[str, Any]]:
         return [
@@ -125,9 +131,9 @@ def _bring(place: Place, imported: importers.Imported, policy: Policy) -> tuple[
         )  # fmt: skip
 
 
-def import_transcript(place: Place, path: Path, *, policy: str, format: str, strict: bool) -> dict[str, Any]:
-    chosen = read_policy(policy)
+def import_transcript(place: Place, path: Path, *, policy: str | None, format: str, strict: bool) -> dict[str, Any]:
     imported = read_transcript(path, format, strict, place.session)
+    chosen = read_policy(policy) if policy else place.policy_of(place.session or imported.session)
     opened, brought = _bring(place, imported, chosen)
     opened.remember({"policy": chosen.to_json(), "wire": imported.wire})
     return {
@@ -167,7 +173,7 @@ def compact_transcript(
     opened, brought = _bring(place, imported, chosen)
     opened.remember({"policy": chosen.to_json(), "wire": form.NAME})
     opened = Session(opened.name, store=opened.store, policy=chosen)
-    made = opened.request(window=window or 128_000, max_output=max_output, wire=form)
+    made = opened.request(window=window or chosen.window or 128_000, max_output=max_output, wire=form)
     payload = made.payload(model=model or None)
     if out:
         _write(out, payload_bytes(payload))
@@ -192,6 +198,7 @@ def _contract(
     left_out = [entry.ref for entry in found if entry.status == "left_out"]
     size = made.tokens.total
     ceiling = target if target is not None and size <= target else made.ceiling
+    missed = target is not None and size > target and report.outcome not in ("not_due", "applied")
     return {
         "outcome": report.outcome,
         "session": opened.name,
@@ -208,7 +215,8 @@ def _contract(
         "artifacts": sum(bool(entry.artifact) for entry in inside),
         "left_out_refs": left_out,
         "epoch": report.epoch or None,
-        "warnings": [*brought.warnings, *report.warnings],
+        "warnings": [*brought.warnings, *report.warnings, *([f"The target of {target:,} tokens is not met."] if missed else [])],
+        "target_tokens": target,
         "reason": report.text,
         "new_events": brought.new,
         "tokens": {

@@ -17,7 +17,7 @@ from foldmark.events import Event
 from foldmark.compose.filling import Filling, Page
 from foldmark.policy import Policy
 from foldmark.render import render, render_name
-from foldmark.salience import Tally, rank, rank_names
+from foldmark.salience import Tally, plain_arguments, rank, rank_names
 from foldmark.compose.sections import (
     CONSTRAINTS,
     USER_MESSAGES,
@@ -54,9 +54,30 @@ class Covering(Protocol):
     @property
     def kept(self) -> tuple[Event, ...]: ...
     @property
+    def tail(self) -> Sequence[Event]: ...
+    @property
+    def shortened(self) -> frozenset[int]: ...
+    @property
     def room_tokens(self) -> int: ...
     @property
     def warnings(self) -> tuple[str, ...]: ...
+
+
+USER_WEIGHT = 0.4
+"""What a unit of a user message is worth against a result's: the messages have a share of their own already."""
+
+ANNOUNCED = 0.3
+"""What a line that ends in a colon is worth: it only announces what came next ("Let me check the lock:")."""
+
+
+def with_shortened(material: Material, further: Material, span: Covering) -> Material:
+    """The material of a boundary, and from a later one the heads and units of results that the tail shows shortened."""
+    state, facts, _ = material
+    return (
+        state,
+        [*facts, *(fact for fact in further[1] if fact.seq in span.shortened)],
+        [unit for unit in further[2] if unit.seq <= span.boundary or unit.seq in span.shortened],
+    )
 
 
 def unit_limit(room_tokens: int) -> int:
@@ -95,6 +116,7 @@ def compose(
         names=names,
         tally=tally,
         kept=tuple(event.seq for event in span.kept),
+        raw=[words_of(event) for event in span.tail],
         landing_tokens=span.room_tokens,
         policy=policy,
         focus=focus,
@@ -122,15 +144,17 @@ def write_checkpoint(
     names: Sequence[Name] = (),
     tally: Tally | None = None,
     kept: Sequence[int] = (),
+    raw: Sequence[str] = (),
     focus: str = "",
     counter: TokenCounter = count,
 ) -> Checkpoint:
     """The checkpoint that covers the log up to `boundary`, from facts and units alone.
 
     `state` and `facts` are the newest fact per (kind, key) and all facts up to the boundary, `units` the
-    stored ones, `names` the working names, best first. The text costs at most `landing_tokens` (o200k), and
-    97% of it or more when there is enough to say; what the user forbade is never left out, so a room smaller
-    than that is passed, with a warning. The same arguments give the same text.
+    stored ones, `names` the working names, best first, `raw` the texts that stand behind it in the request.
+    The text costs at most `landing_tokens` (o200k), and 97% of it or more when there is enough to say; what
+    the user forbade is never left out, so a room smaller than that is passed, with a warning. The same
+    arguments give the same text.
     """
     page = Page(version, boundary, counter)
     shape = policy.shape
@@ -140,7 +164,7 @@ def write_checkpoint(
         if used > room:
             sections, used = _all_sections(page, state, kept, landing_tokens, policy, thrift)
     root = common_root(key for kind, key in state if kind == "file")
-    ranked = _ranked(units, sections, focus, tally, boundary)
+    ranked = _ranked(_weighed(units, state, focus), sections, tally, boundary, raw)
     filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
     names_budget = round(shape.names_share * landing_tokens)
     filling.fill(room - used - names_budget)
@@ -252,24 +276,35 @@ def _fill_messages(page: Page, state: State, kept: Sequence[int], budget: int) -
     return Section(USER_MESSAGES, tuple(chosen))
 
 
+def words_of(event: Event) -> str:
+    """Text and arguments of an event, as words."""
+    return "\n".join([event.text, *(plain_arguments(call.arguments) for call in event.calls)])
+
+
 def _ranked(
-    units: Sequence[Unit], sections: Sequence[Section], focus: str, tally: Tally | None, upto: int
+    units: Sequence[Unit], sections: Sequence[Section], tally: Tally | None, upto: int, raw: Sequence[str]
 ) -> list[Unit]:
-    """Units by worth, without what already stands in a section; those with a word of the focus weigh more."""
+    """Units by worth, without what already stands in a section."""
     shown = [row for section in sections for line in section.lines for row in line.text.split("\n")]
     messages = next((section.lines for section in sections if section.title == USER_MESSAGES), ())
     spoken = {line.refs[0] for line in messages if line.refs and not line.text.endswith(" …")}
+    open_units = [unit for unit in units if unit.seq not in spoken]
+    return rank(open_units, shown=shown, raw=raw, tally=tally, upto=upto)
+
+
+def _weighed(units: Sequence[Unit], state: State, focus: str) -> list[Unit]:
+    """Units with a word of the focus weigh more, those of user messages and announcements less."""
     wanted = {word.lower() for word in focus.split() if len(word) > 2}
-    open_units = [
-        _focused(unit) if wanted and any(word in unit.text.lower() for word in wanted) else unit
-        for unit in units
-        if unit.seq not in spoken
-    ]
-    return rank(open_units, shown=shown, tally=tally, upto=upto)
-
-
-def _focused(unit: Unit) -> Unit:
-    return msgspec.structs.replace(unit, score=unit.score * FOCUS_WEIGHT)
+    spoken = {fact.seq for (kind, _), fact in state.items() if kind == "user"}
+    out: list[Unit] = []
+    for unit in units:
+        weight = USER_WEIGHT if unit.seq in spoken else 1.0
+        if unit.text.endswith(":"):
+            weight *= ANNOUNCED
+        if wanted and any(word in unit.text.lower() for word in wanted):
+            weight *= FOCUS_WEIGHT
+        out.append(msgspec.structs.replace(unit, score=unit.score * weight) if weight != 1.0 else unit)
+    return out
 
 
 def _fill_names(page: Page, names: Sequence[Name], text: str, budget: int) -> list[Name]:

@@ -123,6 +123,7 @@ class MemoryStore:
         units: Sequence[Unit] = (),
         facts: Sequence[Fact] = (),
         pieces: Sequence[Piece] = (),
+        tally: Tally | None = None,
         now: float,
     ) -> None:
         with self._lock:
@@ -134,6 +135,8 @@ class MemoryStore:
             row.facts += facts
             row.units += units
             row.pieces += pieces
+            if tally is not None:
+                row.tally, row.counted = tally, row.log.head
             raise_work(row, events, now)
             info = row.info
             texts = {piece.seq: piece.text for piece in reversed(pieces)}

@@ -12,26 +12,31 @@ from foldmark.salience.names import Tally, names_in
 from foldmark.salience.scoring import PRICE_POWER, use_of
 from foldmark.salience.units import strip_number, template
 
-FALL = 0.93  # what each further line of one event is worth of the one before
+FALL = 0.96  # what each further line of one event is worth of the one before
 ALIKE, ALIKE_FREE = 0.25, 2
-NAMES = 2.5  # worth of carrying a name that is about to be used
-AGAIN = 0.3  # what a name's second carrier is worth of the first
-AGING = 0.75
+NAMES = 3.0  # worth of carrying a name that is about to be used
+AGAIN = 0.15  # what a name's second carrier is worth of the first
+AGING = 0.6
+IN_THE_TAIL = 0.15  # the raw rounds hold the name with its words
 
 
 def rank(
     units: Iterable[Unit],
     *,
     shown: Iterable[str] = (),
+    raw: Iterable[str] = (),
     tally: Tally | None = None,
     upto: int = 0,
 ) -> list[Unit]:
-    """Units from best to worst, each line once; `shown` are lines that stand elsewhere already.
+    """Units from best to worst, each line once; `shown` are lines that stand elsewhere already, `raw` whole
+    texts that do.
 
     Worth is the score, and the chance that a name which no better unit carries is used next, over a root of the
     price, with a mild fall for each further unit of one event. `tally` knows the names, `upto` is the newest seq.
     """
     chances = _chances(tally, upto) if tally else {}
+    for name in {name for text in raw for name in names_in(text)} & chances.keys():
+        chances[name] *= IN_THE_TAIL
     seen = {strip_number(line) for line in shown}
     rows: list[_Row] = []
     for unit in units:

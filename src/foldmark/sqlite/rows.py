@@ -116,9 +116,8 @@ def insert_units(db: sqlite3.Connection, session: int, units: Sequence[Unit]) ->
 
 def insert_pieces(db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece]) -> None:
     """Pieces with their search rows. `scope` is the session's scope column."""
-    first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM piece").fetchone()[0]
     used = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'piece'").fetchone()
-    first = max(first, used[0] + 1 if used else 1)  # never the number of an erased piece
+    first = used[0] + 1 if used else 1  # never the number of an erased piece
     db.executemany(
         "INSERT INTO piece (id, session, seq, place, line, end_line, number, head, text) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -126,6 +126,7 @@ CREATE INDEX piece_seq ON piece (session, seq);
 CREATE VIRTUAL TABLE search USING fts5 (
     scope, body, content='', columnsize=0, detail=column, tokenize="ascii tokenchars '_'"
 );
+-- boundary is the newest event that the text tells of: a fork in front of it does not inherit the row
 CREATE TABLE checkpoint (
     session INTEGER NOT NULL REFERENCES session,
     number INTEGER NOT NULL,

@@ -79,7 +79,7 @@ def add_checkpoint(db: sqlite3.Connection, known: Known, key: Key, checkpoint: C
     session, scope, sees = at(known, key)
     db.execute(
         "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (session, number, scope, sees, checkpoint.version, checkpoint.boundary, checkpoint.time,
+        (session, number, scope, sees, checkpoint.version, checkpoint.reach, checkpoint.time,
          checkpoint.author, pack(checkpoint)),
     )  # fmt: skip
 

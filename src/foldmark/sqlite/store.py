@@ -37,6 +37,7 @@ from foldmark.sqlite.rows import (
     in_chunks,
     insert_events,
     insert_pieces,
+    insert_facts,
     insert_units,
     marks,
     pack,
@@ -158,16 +159,20 @@ class SQLiteStore:
         units: Sequence[Unit] = (),
         facts: Sequence[Fact] = (),
         pieces: Sequence[Piece] = (),
+        tally: Tally | None = None,
         now: float,
     ) -> None:
         with self._lock:
-            known = self._open(key)
+            # What this process holds is compared with the file inside the transaction; before it would be once too many.
+            known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)
             try:
                 with self._writing() as db:
-                    found = db.execute("SELECT head FROM session WHERE id = ?", (known.id,)).fetchone()
+                    found = db.execute("SELECT head, facts FROM session WHERE id = ?", (known.id,)).fetchone()
+                    if found and (found[0] > known.log.head or found[1] > known.facts):
+                        refresh(db, known)
                     if not found or found[0] != head or known.log.head != head:
                         raise HeadMoved(key.session, head, found[0] if found else 0)
-                    self._write(db, known, events, units, facts, pieces, now)
+                    self._write(db, known, events, units, facts, pieces, tally, now)
             except HeadMoved:
                 raise
             except BaseException:
@@ -184,6 +189,7 @@ class SQLiteStore:
         units: Sequence[Unit],
         facts: Sequence[Fact],
         pieces: Sequence[Piece],
+        tally: Tally | None,
         now: float,
     ) -> None:
         known.log.extend(events)
@@ -191,19 +197,23 @@ class SQLiteStore:
         if units:
             insert_units(db, known.id, units)
         if facts:
-            add_facts(db, known, facts)
+            insert_facts(db, known.id, known.facts, facts)
         texts: dict[int, list[str]] = {event.seq: [] for event in events}
         if pieces:
             insert_pieces(db, known.id, known.scope, pieces)
             for piece in pieces:
                 texts[piece.seq].append(piece.text)
-        known.pending.update(texts)
+        if tally is None:
+            known.pending.update(texts)
+        else:
+            known.tally, known.counted = tally, known.log.head
+            known.pending.clear()
         title = title_of(events, {seq: found[0] for seq, found in texts.items() if found})
         db.execute(
-            "UPDATE session SET head = ?, updated = ?, "
+            "UPDATE session SET head = ?, facts = ?, updated = ?, "
             "created = CASE WHEN created = 0 THEN ? ELSE created END, "
             "title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-            (known.log.head, now, now, put(title), known.id),
+            (known.log.head, known.facts + len(facts), now, now, put(title), known.id),
         )
         scopes.raise_work(db, known, events, now)
         save_tally(db, known)
