@@ -134,11 +134,12 @@ def priced(event: Event) -> Event:
 
 def cost(events: Sequence[Event]) -> int:
     """Tokens of events as messages, overhead included; control events have no tokens and are never sent."""
-    silent = sum(event.role == "control" for event in events)
+    silent = list(map(_role_of, events)).count("control")
     return sum(map(_tokens_of, events)) + MESSAGE_OVERHEAD * (len(events) - silent)
 
 
 _tokens_of: Callable[[Event], int] = attrgetter("tokens")
+_role_of: Callable[[Event], str] = attrgetter("role")
 
 
 def payload_bytes(payload: Mapping[str, Any]) -> bytes:

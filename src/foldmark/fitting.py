@@ -26,9 +26,10 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
     static = static_tokens(draft.system, draft.tools)
     for step in (_as_is, _demote_older, _drop_rounds, _shrink_newest):
         draft = step(draft, room.ceiling - static)
-        if cost(draft.messages) <= room.ceiling - static:
-            return _request(draft, static, room, wire, report, max_output)
-    measured = sizes(draft, static)
+        whole = cost(draft.messages)
+        if whole <= room.ceiling - static:
+            return _request(draft, sizes(draft, static, whole), room, wire, report, max_output)
+    measured = sizes(draft, static, whole)
     raise BudgetExceeded(
         f"The smallest valid request takes {measured.total:,} tokens and {room.ceiling:,} are allowed. "
         "Use a larger window, a smaller static prefix, or split the newest message.",
@@ -36,23 +37,22 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
     )
 
 
-def sizes(draft: Draft, static: int) -> Sizes:
-    """Tokens of the draft by part."""
+def sizes(draft: Draft, static: int, whole: int) -> Sizes:
+    """Tokens of the draft by part; `whole` is what all its messages cost."""
     tail = draft.messages[draft.head :]
-    results = [event for event in tail if event.role == "tool"]
-    return Sizes(
-        static=static,
-        checkpoint=cost(draft.messages[: draft.head]),
-        tail=cost(tail),
-        results=sum(event.tokens for event in results),
-        previews=sum(event.tokens for event in results if getattr(event.parts[0], "artifact", None)),
-    )
+    results = previews = 0
+    for event in tail:
+        if event.role == "tool":
+            results += event.tokens
+            if getattr(event.parts[0], "artifact", None):
+                previews += event.tokens
+    head = cost(draft.messages[: draft.head])
+    return Sizes(static=static, checkpoint=head, tail=whole - head, results=results, previews=previews)
 
 
 def _request(
-    draft: Draft, static: int, room: Room, wire: Any, report: Report, max_output: int | None
+    draft: Draft, measured: Sizes, room: Room, wire: Any, report: Report, max_output: int | None
 ) -> Request:
-    measured = sizes(draft, static)
     dropped = any(change.status == "left_out" for change in draft.changes)
     report = msgspec.structs.replace(
         report,

@@ -71,8 +71,10 @@ _KEY_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?)----
 _KEY_REST = re.compile(r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{16,}(?:\\[nr])*)+(?:\s*[A-Za-z0-9+/=]+\s*\Z)?")
 _BEARER = re.compile(r"[ \t]+([0-9A-Za-z._~+/=-]{8,})")
 
-_NEEDLES = ("passw", "pwd", "passphrase", "secret", "token", "credential", "key", "authorization")
-_WHOLE_WORDS = ("secret", "token", "key")
+_NEEDLES = ("passw", "pwd", "passphrase", "secret", "token", "credential", "authorization")
+_WHOLE_WORDS = ("secret", "token")
+_KEY = re.compile(r"key(?<=[a-z_-]key)")  # the key of something: a key of nobody is no secret
+_LITERALS = (*_NEEDLES, "bearer", "basic", "://", "curl", "-----begin ")
 _FOREIGN = ("密码", "密碼", "口令", "密钥", "パスワード", "contraseña", "mot de passe", "비밀번호")
 _TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：>])[ \t]{0,8}")
 _TO_FLAG_VALUE = re.compile(r"[\w-]{0,40}(?P<sign>[ \t])[ \t]{0,8}")
@@ -170,6 +172,17 @@ def _find(text: str) -> list[_Found]:
     return found
 
 
+def _may_hold(text: str) -> bool:
+    """Whether a literal that some rule starts from stands in a text: a quick look that spares most texts the rules."""
+    low = text.lower()
+    return (
+        not text.isascii()
+        or any(map(text.__contains__, _PROVIDER_RULES))
+        or any(map(low.__contains__, _LITERALS))
+        or ("key" in low and _KEY.search(low) is not None)
+    )
+
+
 def _overlaps(span: _Found, taken: list[_Found]) -> bool:
     return any(start < span[1] and span[0] < end for start, end, _ in taken)
 
@@ -200,21 +213,22 @@ def _key_blocks(text: str) -> Iterator[_Found]:
 def _named(text: str, low: str) -> Iterator[_Found]:
     """Values behind a secret's name: `name = value`, JSON, YAML, env, headers and `--name value`."""
     for needle in _NEEDLES:
-        for at in _places(low, needle):
+        for at in _places(low, needle) if needle in low else ():
             end = at + len(needle)
             if needle in _WHOLE_WORDS and text[end : end + 1].islower():
                 continue  # tokens, keyboard, secretary: no value of a secret follows
-            if needle == "key" and not (low[at - 1 : at].isalpha() or low[at - 1 : at] in ("_", "-")):
-                continue  # a key of nobody
             if found := _assignment(text, at, end, needle):
                 yield found
+    for match in _KEY.finditer(low) if "key" in low else ():
+        if not text[match.end() : match.end() + 1].islower() and (found := _assignment(text, *match.span(), "key")):
+            yield found
     if not text.isascii():
         for needle in _FOREIGN:
             for at in _places(text, needle):
                 if found := _assignment(text, at, at + len(needle), needle):
                     yield found
     for scheme in ("bearer", "basic"):
-        for at in _places(low, scheme):
+        for at in _places(low, scheme) if scheme in low else ():
             match = _BEARER.match(text, at + len(scheme))
             if match and _is_value(match[1], strict=True):
                 yield (*match.span(1), "value")
@@ -345,6 +359,8 @@ def _member(key: str, item: Any, redact: Redactor) -> Any:
 def redact_json(text: str, redact: Redactor) -> str:
     """JSON text with every string in it redacted; unchanged byte for byte when there is no secret in it, and
     redacted as plain text when it is no JSON."""
+    if "\\u" not in text and "\\/" not in text and not _may_hold(text):  # these escapes could hide a literal
+        return text
     try:
         value = json.loads(text)
     except ValueError:

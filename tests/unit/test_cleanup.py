@@ -282,11 +282,12 @@ def test_over_half_the_trigger_nothing_happens_when_too_little_would_go() -> Non
 
 def test_after_an_epoch_the_next_one_waits_until_enough_has_gathered() -> None:
     events = conversation(60)
-    first = next_mark(view(events[:101]), Policy.coding(), FRAME, 1_010.0, floor_tokens=10_000)
+    policy = Policy.coding(cleanup={"minimum_share": 0.3})
+    first = next_mark(view(events[:101]), policy, FRAME, 1_010.0, floor_tokens=10_000)
     soon = view(events[:103], mark=first)
-    assert next_mark(soon, Policy.coding(), FRAME, 1_020.0, floor_tokens=10_000) is soon.mark
+    assert next_mark(soon, policy, FRAME, 1_020.0, floor_tokens=10_000) is soon.mark
     later = view(events, mark=first)
-    assert next_mark(later, Policy.coding(), FRAME, 1_030.0, floor_tokens=10_000).seq > first.seq
+    assert next_mark(later, policy, FRAME, 1_030.0, floor_tokens=10_000).seq > first.seq
 
 
 def test_a_cold_cache_is_a_free_moment() -> None:

@@ -280,7 +280,7 @@ def test_a_pin_in_the_tail_is_neither_demoted_nor_left_out() -> None:
     made.request(window=1_000_000)
     entries = {entry.seq: entry.status for entry in made.explain()}
     assert (entries[91], entries[89]) == ("raw", "demoted")
-    small = made.request(window=6_000)
+    small = made.request(window=4_500)
     shown = {event.seq for event in small.messages}
     assert {90, 91} <= shown
     assert [change.seq for change in small.report.changes if change.status == "left_out"]

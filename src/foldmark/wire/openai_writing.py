@@ -91,12 +91,12 @@ def _extend(messages: list[Message], group: Group[Message], _used: UsedIds) -> N
 def _fresh(message: Message) -> Message:
     """A copy that a caller may change (mark for caching, extend) without touching what is remembered."""
     copy = message.copy()
-    if type(copy.get("content")) is list:
-        copy["content"] = [part.copy() for part in copy["content"]]
-    if "tool_calls" in copy:
-        copy["tool_calls"] = calls = [call.copy() for call in copy["tool_calls"]]
+    if "tool_calls" in message:
+        copy["tool_calls"] = calls = [call.copy() for call in message["tool_calls"]]
         for call in calls:
             call["function"] = call["function"].copy()
+    if type(message.get("content")) is list:
+        copy["content"] = [part.copy() for part in message["content"]]
     return copy
 
 
