@@ -37,8 +37,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def quiet(self) -> int:
         """Up to this size above the static prefix no cleanup begins: the landing of a target, else half the trigger
-        (economics: clearing pays from X/2 on)."""
-        return self.landing if self.forced else self.trigger // 2
+        (clearing pays from X/2 on), and nothing below 15,000."""
+        return self.landing if self.forced else max(self.nothing_below, self.trigger // 2)
 
     def lines(self) -> tuple[tuple[str, int], ...]:
         """The arithmetic, line by line, for reports and BudgetExceeded."""

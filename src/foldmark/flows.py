@@ -19,6 +19,7 @@ from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, unit_limit, with_shortened
 from foldmark.drafts import Request
+from foldmark.errors import HeadMoved
 from foldmark.errors import SummaryError
 from foldmark.events import Event
 from foldmark.facts import facts_of
@@ -39,9 +40,14 @@ from foldmark.words import words
 from foldmark.written import noted, ours
 
 
-def record(store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float) -> Context:
-    """Events come in: admit, note, append (one, or a batch in one transaction). The same event twice is a no-op."""
+def record(
+    store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float, head: int | None = None
+) -> Context:  # fmt: skip
+    """Events come in: admit, note, append (one, or a batch in one transaction). The same event twice is a no-op.
+    With `head` only behind that seq: else HeadMoved is raised and nothing is written."""
     context = store.context(key, events)  # numbered; open calls, newest state, word counts
+    if head not in (None, context.head):
+        raise HeadMoved(key.session, head or 0, context.head)
     redact = redactor(context.secret, policy.redact)
     admitted, bodies = admit(context, policy, redact=redact)  # a big result becomes preview + body
     for body in bodies:

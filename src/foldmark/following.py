@@ -5,62 +5,116 @@ Callers who own the message list send everything again each turn. Nothing is gue
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from foldmark.events import Event, chained, fingerprint, named
+from foldmark.artifacts import Artifacts
+from foldmark.errors import NotFound
+from foldmark.events import Event, Paste, Text, ToolResult, linked, named
 from foldmark.store import Key, Match, Store
-from foldmark.written import KEPT, first_parts, restored
+from foldmark.written import Read, restored
+
+UNCHAINED = ("control", "system")
 
 
 class Followed(msgspec.Struct, frozen=True):
     """What a list turned out to be: in `session` (a fork when `forked_at` is a seq), with `new` events to record
-    and `known` messages that were there already. `forked_at` is None when the list simply goes on."""
+    and `known` messages that were there already. `forked_at` is None when the list simply goes on.
+
+    `last_seq` is where an older copy ends (else the end of the log), `head` the end of the log that all of this was
+    seen in, `seqs` the seq of every offered event, 0 for new ones and for our own messages."""
 
     session: str
     new: tuple[Event, ...]
     known: int
     forked_at: int | None = None
     last_seq: int = 0
+    head: int = 0
+    seqs: tuple[int, ...] = ()
 
 
-def follow(store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True) -> Followed:
+class _Place(msgspec.Struct, frozen=True):
+    """Where a list is in a log: behind `skipped` messages of ours, `count` events are there, the last at `seq`."""
+
+    session: str
+    seq: int = 0
+    count: int = 0
+    skipped: int = 0
+
+
+def follow(
+    store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True, artifacts: Artifacts | None = None
+) -> Followed:  # fmt: skip
     """Find where a list of events goes on. `root` is the session whose forks are looked through beside `key`'s own.
 
     In order: the longest chained match in the session and its forks; else the longest head of the list that ends
     a log (the caller trimmed its front); else a fork at the longest prefix. When the whole list matches and the
-    log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped.
+    log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped;
+    should what they stand for be new in a fork, the recorded originals come in, with bodies from `artifacts`.
+    Control records take no part in the chain: those that are new come in, wherever they stand.
     """
     offered = [named(event) for event in offered]
-    known = store.written(key, [*(event.plain for event in offered), *first_parts(offered)])
-    events = [named(event) for event in restored(offered, known)]
-    line = [event for event in events if event.role not in ("control", "system")]
-    links = [event.chain for event in chained(line)]
-    found = _longest(store, key, root, links) if links else None
-    if behind := _behind_kept(store, key, line, known, found):
-        return Followed(behind.session, _unrecorded(store, key, behind, _after(events, line, behind.count + 1)), behind.count)
-    if found and found.count:
-        return _go_on(store, key, events, line, found, retry)
-    tail = store.ends(key, [event.plain for event in line]) if line else None
-    if tail and tail.count:
-        rest = _after(events, line, tail.count)
-        return Followed(tail.session, _unrecorded(store, key, tail, rest), tail.count)
-    head = store.open(key).head
-    if not head or not line:
-        return Followed(key.session, tuple(events), 0)
-    return Followed(key.session, tuple(events), 0, forked_at=0)
+    reads = restored(offered, store.written(key, [event.plain for event in offered]))
+    line = [read for read in reads if read.event.role not in UNCHAINED]
+    place, head = _settled(store, key, root, line)
+    there = msgspec.structs.replace(key, session=place.session)
+    behind = _chained(store.log(there, place.seq + 1, head))
+    is_fork = bool(line and behind) and (retry or place.skipped + place.count < len(line))
+    whole = msgspec.structs.replace(there, scope="", sees="all")
+    log = store.log(whole, 1, place.seq if is_fork else max(head, place.seq))
+    found = _seqs(reads, line, place, log)
+    new = [read for read, seq in zip(reads, found, strict=True) if seq is None]
+    seqs = [0] * len(offered)
+    for read, seq in zip(reads, found, strict=True):
+        seqs[read.at] = seq or 0
+    return Followed(
+        place.session,
+        tuple(_originals(store, key, place.session, root, new, artifacts)),
+        len(reads) - len(new),
+        forked_at=place.seq if is_fork else None,
+        last_seq=place.seq if behind else max(head, place.seq),
+        head=place.seq if is_fork else head,
+        seqs=tuple(seqs),
+    )
 
 
-def _behind_kept(
-    store: Store, key: Key, line: Sequence[Event], known: Mapping[str, str], found: Match | None
-) -> Match | None:
-    """Our request sent back in layout `system` begins with the current request that we kept in front of the tail:
-    the tail behind it ends a log, while the message itself stands far before."""
-    if len(line) < 3 or known.get(line[0].plain) != KEPT or (found and found.count == len(line)):
-        return None
-    behind = store.ends(key, [event.plain for event in line[1:]])
-    return behind if behind and behind.count > (found.count if found else 0) else None
+def _chained(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event.role not in UNCHAINED]
+
+
+def _settled(store: Store, key: Key, root: str, line: Sequence[Read]) -> tuple[_Place, int]:
+    """The place and the head of its log, read before the log was looked at: whatever another writer appends in between
+    makes an append at that head fail, and nobody can take it for an edit."""
+    session = key.session
+    while True:
+        head = store.open(msgspec.structs.replace(key, session=session)).head
+        place = _find(store, key, root, line)
+        if place.session == session:
+            return place, head
+        session = place.session
+
+
+def _find(store: Store, key: Key, root: str, line: Sequence[Read]) -> _Place:
+    """The longest chained match, or a longer part of the list that ends a log."""
+    if not line:
+        return _Place(key.session)
+    links: list[str] = []
+    for read in line:
+        links.append(linked(links[-1] if links else "", read.plain))
+    best = _Place(key.session)
+    if found := _longest(store, key, root, links):
+        best = _Place(found.session, found.seq, found.count)
+        there = msgspec.structs.replace(key, session=found.session)
+        if found.count == len(line) or not _chained(store.log(there, found.seq + 1)):
+            return best
+    front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
+    for skipped in {0, front}:
+        tail = store.ends(key, [read.plain for read in line[skipped:]]) if skipped < len(line) else None
+        if tail and tail.count > best.count:
+            best = _Place(tail.session, tail.seq, tail.count, skipped)
+    return best
 
 
 def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match | None:
@@ -72,30 +126,76 @@ def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match |
     return max((found for found in (here, there) if found), key=lambda found: found.count, default=None)
 
 
-def _go_on(
-    store: Store, key: Key, events: list[Event], line: list[Event], found: Match, retry: bool
-) -> Followed:
-    rest = _after(events, line, found.count)
-    there = msgspec.structs.replace(key, session=found.session)
-    last = [event for event in store.log(there, found.seq + 1) if event.role not in ("control", "system")]
-    fresh = _unrecorded(store, key, found, rest)
-    if not last or (found.count == len(line) and not retry):
-        return Followed(found.session, fresh if not last else (), found.count, last_seq=found.seq)
-    # The log continues past the match: something new means an edit, nothing new a retry. Both fork.
-    return Followed(found.session, tuple(rest), found.count, forked_at=found.seq)
+def _seqs(reads: Sequence[Read], line: Sequence[Read], place: _Place, log: Sequence[Event]) -> list[int | None]:
+    """The seq of every event that is in the log, 0 for those in front that are there somewhere, None for new ones.
+
+    A control record is known when the log holds the same one that no other record of the list stands for: one that
+    stands in the known part of the list anywhere (a late one was appended at the end), a later one behind that part.
+    """
+    matched = [event.seq for event in log if event.chain and event.seq <= place.seq]
+    matched = matched[len(matched) - place.count :]
+    held: dict[str, deque[int]] = {}
+    for event in log:
+        if not event.chain:
+            held.setdefault(event.plain, deque()).append(event.seq)
+    places: list[int | None] = [0] * place.skipped + list(matched)
+    places += [None] * (len(line) - len(places))
+    out: list[int | None] = []
+    at = 0
+    for read in reads:
+        if read.event.role not in UNCHAINED:
+            out.append(places[at])
+            at += 1
+            continue
+        free = held.get(read.plain, deque())
+        while free and free[0] <= place.seq and at >= place.skipped + place.count:
+            free.popleft()
+        out.append(free.popleft() if free else None)
+    return out
 
 
-def _after(events: list[Event], line: list[Event], count: int) -> list[Event]:
-    last = line[count - 1]
-    at = next(at for at, event in enumerate(events) if event is last)
-    return events[at + 1 :]
+# -- what of our own words comes in again as what it stands for
 
 
-def _unrecorded(store: Store, key: Key, found: Match, rest: list[Event]) -> tuple[Event, ...]:
-    """`rest` without the control records that already follow the match in the log."""
-    there = msgspec.structs.replace(key, session=found.session)
-    recorded = [fingerprint(event) for event in store.log(there, found.seq + 1)]
-    skip = 0
-    while skip < len(rest) and skip < len(recorded) and rest[skip].plain == recorded[skip]:
-        skip += 1
-    return tuple(rest[skip:])
+def _originals(
+    store: Store, key: Key, session: str, root: str, new: Sequence[Read], artifacts: Artifacts | None
+) -> list[Event]:
+    """New events to record; instead of a preview, an outcome line or a merged message what it stands for."""
+    recorded: dict[str, Event] = {}
+    if any(read.is_ours for read in new):
+        for name in {root or key.session, key.session, session}:
+            whole = msgspec.structs.replace(key, session=name, scope="", sees="all")
+            recorded.update((event.plain, event) for event in store.log(whole))
+    out: list[Event] = []
+    unknown = {read.at for read in new if read.is_ours and read.plain not in recorded}
+    for at, read in enumerate(new):
+        if not read.is_ours:
+            out.append(read.event)
+        elif read.at not in unknown:
+            out.append(_again(recorded, read, artifacts or store.artifacts, key.tenant))
+        elif sum(other.at == read.at for other in new) == 1:  # not of this lineage: the message as it came
+            out.append(msgspec.structs.replace(read.event, plain=read.plain))
+        elif not at or new[at - 1].at != read.at:
+            out.append(read.event)
+    return out
+
+
+def _again(recorded: Mapping[str, Event], read: Read, artifacts: Artifacts, tenant: str) -> Event:
+    original = recorded[read.plain]
+    parts = []
+    for part in original.parts:
+        body = None
+        if isinstance(part, ToolResult | Paste) and part.artifact:
+            try:
+                body = artifacts.read(tenant, part.artifact.sha256).decode("utf-8", "surrogatepass")
+            except NotFound:
+                pass  # the same artifact is named again: what is gone is gone there too
+        if body is None:
+            parts.append(part)
+        elif isinstance(part, ToolResult):
+            parts.append(msgspec.structs.replace(part, text=body, artifact=None))
+        else:
+            parts.append(Text(body))
+    return msgspec.structs.replace(
+        original, parts=tuple(parts), id="", session="", seq=0, chain="", tokens=0, usage=read.event.usage
+    )

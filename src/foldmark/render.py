@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from foldmark.checkpoint import Excerpt, Line, Name, Section
 
 TAG = "foldmark-checkpoint"
-EXCERPTS = "## Excerpts of the covered events, in order (a line `812 …` begins event:812)"
+EXCERPTS = "## Excerpts of the covered events, in order (a line that begins with a number begins that event)"
 NEWER_EXCERPTS = "## Excerpts of newer results, which stand shortened after this record"
 _FIELD = re.compile(r'"([A-Za-z_][\w -]{0,40})"\s*:\s*(?:"([^"\\]+)"(?=[,}\]\s]|$))?')
 _TAG_LIKE = re.compile(r"<\s*(/?)\s*(foldmark-)", re.IGNORECASE)

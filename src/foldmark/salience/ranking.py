@@ -14,7 +14,7 @@ from foldmark.salience.units import strip_number, template
 
 FALL = 0.96  # what each further line of one event is worth of the one before
 ALIKE, ALIKE_FREE = 0.25, 2
-NAMES = 3.0  # worth of carrying a name that is about to be used
+NAMES = 2.2  # worth of carrying a name that is about to be used
 AGAIN = 0.15  # what a name's second carrier is worth of the first
 AGING = 0.6
 IN_THE_TAIL = 0.15  # the raw rounds hold the name with its words
