@@ -19,8 +19,7 @@ from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, unit_limit, with_shortened
 from foldmark.drafts import Request
-from foldmark.errors import HeadMoved
-from foldmark.errors import SummaryError
+from foldmark.errors import HeadMoved, SummaryError
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit

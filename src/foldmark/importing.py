@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +12,6 @@ from foldmark.importers import Child, Imported
 from foldmark.policy import Policy
 from foldmark.session import Session
 from foldmark.store import SessionInfo, Store
-
-BATCH = 500  # events a transaction: progress is visible, and a crash loses little
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +41,8 @@ def bring_in(
     leaves of the transcript's tree become forks.
     """
     opened = Session(session or imported.session, store=store, policy=policy, **options)
+    found = opened.follow(imported.events, retry=False, progress=progress)
     opened.describe(system=imported.system, tools=imported.tools)
-    found = opened.locate(imported.events, retry=False)
-    for at in range(0, len(found.new), BATCH):
-        opened.record(*found.new[at : at + BATCH])
-        progress(min(at + BATCH, len(found.new)), len(found.new))
     children = tuple(
         name for child in imported.children for name in _bring_child(imported, child, opened, policy, options)
     )
@@ -57,15 +52,14 @@ def bring_in(
         known=found.known,
         forked_at=found.forked_at,
         children=children,
-        warnings=(*imported.warnings, *_older(opened, found)),
+        warnings=(*imported.warnings, *_older(found)),
     )
 
 
-def _older(opened: Session, found: Followed) -> tuple[str, ...]:
-    head = opened.store.open(opened.key).head
-    if found.new or not found.known or head <= found.last_seq:
+def _older(found: Followed) -> tuple[str, ...]:
+    if found.new or not found.known or found.head <= found.last_seq:
         return ()
-    return (f"This is an older copy: it ends at event:{found.last_seq}, the session goes on to event:{head}.",)
+    return (f"This is an older copy: it ends at event:{found.last_seq}, the session goes on to event:{found.head}.",)
 
 
 def _bring_child(
@@ -80,14 +74,15 @@ def _bring_child(
         opened, brought = bring_in(child.imported, parent.store, policy, session=name, **options)
         return opened.name, *brought.children
     shared = imported.events[: child.at]
-    seq = _seq_of(parent, imported, child.at)
+    seq = _fork_point(parent.locate(imported.events, retry=False).seqs, child.at)
     parent.store.open(key, info=SessionInfo(session=name, kind="fork", parent=parent.name, parent_seq=seq, meta={"branch": "transcript"}))
     whole = msgspec.structs.replace(child.imported, events=(*shared, *child.imported.events))
     opened, brought = bring_in(whole, parent.store, policy, session=name, **options)
     return opened.name, *brought.children
 
 
-def _seq_of(parent: Session, imported: Imported, at: int) -> int:
-    """The seq of the parent's `at`-th imported event (its log may hold more events than the transcript)."""
-    offset = parent.store.open(parent.key).head - len(imported.events)
-    return max(0, at + offset)
+def _fork_point(seqs: Sequence[int], at: int) -> int:
+    """The last seq that a line shares which leaves behind the `at`-th imported event: no event of the parent that comes
+    later in the transcript may stand before it (a record that came in late stands at the end of the log)."""
+    later = min((seq for seq in seqs[at:] if seq), default=0)
+    return max((seq for seq in seqs[:at] if not later or seq < later), default=0)

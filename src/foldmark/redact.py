@@ -79,9 +79,14 @@ _FOREIGN = ("密码", "密碼", "口令", "密钥", "パスワード", "contrase
 _TO_VALUE = re.compile(r"[\w-]{0,40}\\{0,4}[\"'`\]]{0,2}[ \t]{0,8}(?P<sign>=>|:=|[:=：>])[ \t]{0,8}")
 _TO_FLAG_VALUE = re.compile(r"[\w-]{0,40}(?P<sign>[ \t])[ \t]{0,8}")
 _VALUE = re.compile(
-    r"[bBrRuUfF]?(?P<open>\\{0,4}[\"'`])(?P<quoted>(?:(?!(?P=open))[^\n]){1,4096})(?P=open)"
+    r"[bBrRuUfF]?(?P<open>\\{0,4}[\"'`])(?P<quoted>(?:\\(?P=open)|(?!(?P=open))[^\n]){1,4096})(?P=open)"
     r"|(?P<bare>[^\s\"'`,;<>&|]{2,4096})"
 )
+_SAID = re.compile(
+    r"\b(?:password|passphrase|passwort|passwd|pwd)[ \t]+(?:(?:is|ist|to)[ \t]+)?[\"'`]?([^\s\"'`,;()<>{}]{8,200})",
+    re.IGNORECASE,
+)
+"""A password said in prose: the word, then one that no language has (letters and digits, eight characters or more)."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SECRET_WORDS = _words(
     "password passwd pwd passphrase passwort secret token credential credentials apikey accesskey privatekey "
@@ -166,9 +171,12 @@ def _find(text: str) -> list[_Found]:
         found += [(*match.span(1), "value") for match in _URL_USER.finditer(text)]
     if "curl" in plain:
         found += [(*match.span(1), "value") for match in _CURL_USER.finditer(text) if _is_value(match[1], False)]
+    if "passw" in (low := plain.lower()) or "passphrase" in low or "pwd" in low:
+        said = ((match, match[1].rstrip(".:!?")) for match in _SAID.finditer(text))
+        found += [(match.start(1), match.start(1) + len(value), "value") for match, value in said if _is_odd_word(value)]
     labels = [(*match.span(), "") for match in LABEL.finditer(text)] if "[secret:" in plain else []
     taken = found + labels
-    found += [named for named in _named(text, plain.lower()) if not _overlaps(named, taken)]
+    found += [named for named in _named(text, low) if not _overlaps(named, taken)]
     return found
 
 
@@ -267,6 +275,11 @@ def _assignment(text: str, start: int, end: int, needle: str) -> _Found | None:
     if _is_bare_secret(bare, kind, is_env or (is_setting and sign["sign"] != "=" and kind == "password")):
         return span, span + len(bare), "value"
     return None
+
+
+def _is_odd_word(value: str) -> bool:
+    kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
+    return all(kinds) and len(value) >= 8 and "/" not in value and not value.startswith("[secret:")
 
 
 def _trim_bare(value: str) -> str:

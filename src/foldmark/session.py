@@ -30,12 +30,14 @@ from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.profiles import profile_of
 from foldmark.refs import event_ref
+from foldmark.render import closing, opening
 from foldmark.reports import Entry, Report
 from foldmark.retrieval import Hit, Loaded
-from foldmark.store import Frame, Key, Sees, SessionInfo, Store, Where
+from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, Where
 from foldmark.triggers import expected_next, sizes
 from foldmark.wire import by_name, openai_chat
 
+_BATCH = 500  # events a transaction: progress is visible, and a crash loses little
 _APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
 
 
@@ -117,20 +119,24 @@ class Session:
         Raises IdConflict when an id is known with other content.
         """
         with self._lock:
-            for _ in range(_APPEND_TRIES):
+            for left in reversed(range(_APPEND_TRIES)):
                 try:
-                    done = flows.record(
-                        self.store, self.artifacts, self.policy, self.key, events, now=self._clock()
-                    )
+                    done = self._append(events, None)
                     break
-                except HeadMoved as moved:
-                    last = moved
-            else:
-                raise last
-            self._observe(done.new)
+                except HeadMoved:
+                    if not left:
+                        raise
         seqs = sorted(event.seq for event in (*done.new, *done.known))
         refs = tuple(event_ref(seq) for seq in seqs)
         return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known))
+
+    def _append(self, events: Sequence[Event], head: int | None) -> Context:
+        """Record; with `head` only when the log still ends there. Raises HeadMoved."""
+        done = flows.record(
+            self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head
+        )
+        self._observe(done.new)
+        return done
 
     def _observe(self, events: Sequence[Event]) -> None:
         """Calibrate by the usage that a reply to our last request reports."""
@@ -154,17 +160,43 @@ class Session:
         )
         self.store.sent(self.key, new, expected=state.mark)
 
-    def follow(self, messages: Sequence[Any], *, wire: Any = None) -> Followed:
+    def follow(
+        self,
+        messages: Sequence[Any],
+        *,
+        wire: Any = None,
+        retry: bool = True,
+        progress: Callable[[int, int], Any] = lambda done, total: None,
+    ) -> Followed:
         """Take a whole message list (wire messages or events) and record what is new in it.
 
         System messages go to the static prefix. When the list was edited, retried or rewound, the session
-        continues in a fork, and this object moves there with it.
+        continues in a fork, and this object moves there with it. `retry` is as in `locate`. A long list comes in by
+        batches; `progress` is told how many events of how many are recorded.
         """
         with self._lock:
-            found = self.locate(self._read(messages, wire))
-            if found.new:
-                self.record(*found.new)
-            return found
+            events, system = self._read(messages, wire)
+            first = found = self.locate(events, retry=retry)
+            if system:
+                self.describe(system=self._own_system(system))
+            done: list[Event] = []
+            rest, head, tries = found.new, found.head, _APPEND_TRIES
+            while rest:
+                try:
+                    head += len(self._append(rest[:_BATCH], head).new)
+                except HeadMoved:  # somebody else appends, perhaps the same list: what is new is looked for again
+                    tries -= 1
+                    if not tries:
+                        raise
+                    found = self.locate(events, retry=retry)
+                    rest, head = found.new, found.head
+                    continue
+                done += rest[:_BATCH]
+                rest = rest[_BATCH:]
+                progress(len(done), len(done) + len(rest))
+            known = found.known + len(found.new) - len(done)
+            forked_at = found.forked_at if first.forked_at is None else first.forked_at
+            return msgspec.structs.replace(found, new=tuple(done), known=known, forked_at=forked_at)
 
     def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
         """Find where a list of events goes on and move there (to a fork where it must); record nothing yet.
@@ -173,38 +205,51 @@ class Session:
         older copy, and nothing happens.
         """
         with self._lock:
-            found = follow(self.store, self.key, events, root=self._root, retry=retry)
+            found = follow(
+                self.store, self.key, events, root=self._root, retry=retry, artifacts=self.artifacts
+            )
             if found.forked_at is not None:
-                fork = SessionInfo(
-                    session=f"{self.key.session}+{self._new_id()}",
-                    kind="fork",
-                    parent=found.session,
-                    parent_seq=found.forked_at,
-                    meta=self.info.meta,
-                )
-                self._move(fork.session, fork)
-                return msgspec.structs.replace(found, session=fork.session)
-            if found.session != self.key.session:
+                found = msgspec.structs.replace(found, session=self._fork(found.session, found.forked_at))
+            elif found.session != self.key.session:
                 self._move(found.session, None)
             return found
+
+    def _fork(self, parent: str, seq: int) -> str:
+        """Move to a fork at that seq: one that is still empty (of a retry that came before), else a new one."""
+        meta, begins = self.info.meta, (f"{self.key.session}+", f"{parent}+")
+        for info in self.store.sessions(self.key.tenant, self.key.user):
+            same = info.kind == "fork" and (info.parent, info.parent_seq, info.head) == (parent, seq, seq)
+            if same and info.session.startswith(begins):
+                self._move(info.session, None)
+                self.remember(meta)
+                break
+        else:
+            name = f"{self.key.session}+{self._new_id()}"
+            self._move(name, SessionInfo(session=name, kind="fork", parent=parent, parent_seq=seq, meta=meta))
+        self._restore()
+        return self.key.session
 
     def _move(self, session: str, info: SessionInfo | None) -> None:
         self.key = msgspec.structs.replace(self.key, session=session)
         self.info = self.store.open(self.key, info=info)
+        self._restore()
 
-    def _read(self, messages: Sequence[Any], wire: Any) -> list[Event]:
+    def _read(self, messages: Sequence[Any], wire: Any) -> tuple[list[Event], str]:
+        """The events and the system text of a message list."""
         if all(isinstance(message, Event) for message in messages):
-            return list(messages)
+            return list(messages), ""
         read = (wire or openai_chat).read_messages(messages)
-        if read.system:
-            self.describe(system=self._own_system(read.system))
-        return list(read.events)
+        return list(read.events), read.system
 
     def _own_system(self, text: str) -> str:
-        """System text without a checkpoint that we put behind it (layout `system`)."""
-        for checkpoint in self.control.history():
-            if text.endswith(checkpoint.text):
-                return text.removesuffix(checkpoint.text).rstrip("\n")
+        """System text without the checkpoint that we put into it (layout `system`), wherever it stands by now."""
+        ours = {opening(made.version, made.boundary).split("\n")[0]: made for made in self.control.history()}
+        for tag, made in ours.items():
+            before, found, rest = text.partition(tag)
+            _, ends, after = rest.partition(closing(made.boundary))
+            if found and ends:
+                before = before.removesuffix("\n\n")
+                return before + after if before else after.lstrip("\n")
         return text
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:

@@ -227,7 +227,6 @@ def test_a_loosely_spelled_end_tag_is_escaped_too() -> None:
     assert "< /foldmark-checkpoint>" not in session.control.history()[-1].text
 
 
-@pytest.mark.xfail(strict=True, reason="redact knows `name = value`, not a value that follows the word in prose")
 def test_a_password_said_in_prose_stays_out() -> None:
     """S-SEC-01: the value is known as a secret from another place of the same log."""
     session = leaky(None)

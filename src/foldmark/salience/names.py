@@ -185,9 +185,7 @@ class Tally:
         known, seq = self.names, event.seq
         for name in set(map(name_of, tokens)):
             if row := known.get(name):
-                row[0] += 1
-                row[1] = seq
-                row[2] += by_agent
+                known[name] = [row[0] + 1, seq, row[2] + by_agent]
             elif name:
                 known[name] = [1, seq, by_agent]
         if len(known) > MOST_NAMES:
@@ -202,7 +200,7 @@ class Tally:
         other = Tally()
         other.events, other.characters, other.said = self.events, self.characters, self.said
         other.words = self.words.copy()
-        other.names = {name: row.copy() for name, row in list(self.names.items())}
+        other.names = self.names.copy()  # rows are replaced, never changed
         return other
 
     def to_bytes(self) -> bytes:
