@@ -12,7 +12,7 @@ FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
     "warm tokens words refs exact rounds redact shell profiles checkpoint render readings salience reports wire kinds".split(),
-    "prices policy artifacts store log budget drafts prefix written".split(),
+    "prices policy artifacts store log budget drafts prefix readback written".split(),
     "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
     ["flows"],
     ["control", "session"],

@@ -40,7 +40,8 @@ from foldmark.written import noted, ours
 
 
 def record(
-    store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float, head: int | None = None
+    store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float,
+    head: int | None = None,
 ) -> Context:  # fmt: skip
     """Events come in: admit, note, append (one, or a batch in one transaction). The same event twice is a no-op.
     With `head` only behind that seq: else HeadMoved is raised and nothing is written."""

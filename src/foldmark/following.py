@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -45,7 +46,8 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def follow(
-    store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True, artifacts: Artifacts | None = None
+    store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True,
+    artifacts: Artifacts | None = None,
 ) -> Followed:  # fmt: skip
     """Find where a list of events goes on. `root` is the session whose forks are looked through beside `key`'s own.
 
@@ -132,13 +134,13 @@ def _seqs(reads: Sequence[Read], line: Sequence[Read], place: _Place, log: Seque
     A control record is known when the log holds the same one that no other record of the list stands for: one that
     stands in the known part of the list anywhere (a late one was appended at the end), a later one behind that part.
     """
-    matched = [event.seq for event in log if event.chain and event.seq <= place.seq]
-    matched = matched[len(matched) - place.count :]
+    there = [event.seq for event in log if event.chain and event.seq <= place.seq]
     held: dict[str, deque[int]] = {}
     for event in log:
         if not event.chain:
             held.setdefault(event.plain, deque()).append(event.seq)
-    places: list[int | None] = [0] * place.skipped + list(matched)
+    places: list[int | None] = [0] * place.skipped
+    places += there[len(there) - place.count :]
     places += [None] * (len(line) - len(places))
     out: list[int | None] = []
     at = 0
@@ -186,10 +188,8 @@ def _again(recorded: Mapping[str, Event], read: Read, artifacts: Artifacts, tena
     for part in original.parts:
         body = None
         if isinstance(part, ToolResult | Paste) and part.artifact:
-            try:
+            with suppress(NotFound):  # then the same artifact is named again: what is gone is gone there too
                 body = artifacts.read(tenant, part.artifact.sha256).decode("utf-8", "surrogatepass")
-            except NotFound:
-                pass  # the same artifact is named again: what is gone is gone there too
         if body is None:
             parts.append(part)
         elif isinstance(part, ToolResult):

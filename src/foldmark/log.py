@@ -35,6 +35,7 @@ class Scope:
         self.key = key
         self.seqs: list[int] | None = None if key.sees == "all" else []
         self.state: State = {}
+        self.pins: State = {}  # those of `state` that are pins: every view asks for them
 
     def add(self, event: Event) -> None:
         if self.seqs is not None and self.key.shows(event):
@@ -46,6 +47,8 @@ class Scope:
     def learn(self, fact: Fact) -> None:
         if self.shows(fact):
             learn(self.state, fact)
+            if fact.kind == "pin":
+                learn(self.pins, fact)
 
 
 class Log:
@@ -215,7 +218,7 @@ def build_view(
     kept = [
         log.events[seq - 1] for seq in (checkpoint.kept if checkpoint else ()) if 0 < seq <= min(boundary, log.head)
     ]
-    pins = pinned(scope.state)
+    pins = pinned(scope.pins)
     return View(
         key=key,
         checkpoint=checkpoint,

@@ -227,8 +227,8 @@ def _named(text: str, low: str) -> Iterator[_Found]:
                 continue  # tokens, keyboard, secretary: no value of a secret follows
             if found := _assignment(text, at, end, needle):
                 yield found
-    for match in _KEY.finditer(low) if "key" in low else ():
-        if not text[match.end() : match.end() + 1].islower() and (found := _assignment(text, *match.span(), "key")):
+    for key in _KEY.finditer(low) if "key" in low else ():
+        if not text[key.end() : key.end() + 1].islower() and (found := _assignment(text, *key.span(), "key")):
             yield found
     if not text.isascii():
         for needle in _FOREIGN:

@@ -17,7 +17,6 @@ from foldmark.policy import Policy
 from foldmark.rounds import Round, border, newest_user, rounds
 from foldmark.store import View
 
-
 KEPT_HEADING = 12
 """Tokens of the line that names a kept event inside the checkpoint's message."""
 

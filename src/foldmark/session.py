@@ -30,12 +30,12 @@ from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.profiles import profile_of
 from foldmark.refs import event_ref
-from foldmark.render import closing, opening
 from foldmark.reports import Entry, Report
 from foldmark.retrieval import Hit, Loaded
 from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, Where
 from foldmark.triggers import expected_next, sizes
 from foldmark.wire import by_name, openai_chat
+from foldmark.written import without_checkpoint
 
 _BATCH = 500  # events a transaction: progress is visible, and a crash loses little
 _APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
@@ -132,9 +132,7 @@ class Session:
 
     def _append(self, events: Sequence[Event], head: int | None) -> Context:
         """Record; with `head` only when the log still ends there. Raises HeadMoved."""
-        done = flows.record(
-            self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head
-        )
+        done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
         self._observe(done.new)
         return done
 
@@ -165,20 +163,22 @@ class Session:
         messages: Sequence[Any],
         *,
         wire: Any = None,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
         retry: bool = True,
         progress: Callable[[int, int], Any] = lambda done, total: None,
     ) -> Followed:
         """Take a whole message list (wire messages or events) and record what is new in it.
 
-        System messages go to the static prefix. When the list was edited, retried or rewound, the session
-        continues in a fork, and this object moves there with it. `retry` is as in `locate`. A long list comes in by
-        batches; `progress` is told how many events of how many are recorded.
+        System messages go to the static prefix, like `system` and `tools`. When the list was edited, retried or
+        rewound, the session continues in a fork, and this object moves there with it. `retry` is as in `locate`. A
+        long list comes in by batches; `progress` is told how many events of how many are recorded.
         """
         with self._lock:
-            events, system = self._read(messages, wire)
+            events, said = self._read(messages, wire)
             first = found = self.locate(events, retry=retry)
-            if system:
-                self.describe(system=self._own_system(system))
+            text = said if system is None else system
+            self.describe(system=self._own_system(text) if text else system, tools=tools)
             done: list[Event] = []
             rest, head, tries = found.new, found.head, _APPEND_TRIES
             while rest:
@@ -199,35 +199,34 @@ class Session:
             return msgspec.structs.replace(found, new=tuple(done), known=known, forked_at=forked_at)
 
     def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
-        """Find where a list of events goes on and move there (to a fork where it must); record nothing yet.
+        """Find where a list of events goes on and move there (to a fork where it must); record nothing yet (`follow`
+        does both, so that no other writer can come in between).
 
         A list that is known whole while the log goes on behind it is a retry and forks; with `retry=False` it is an
         older copy, and nothing happens.
         """
         with self._lock:
-            found = follow(
-                self.store, self.key, events, root=self._root, retry=retry, artifacts=self.artifacts
-            )
+            found = follow(self.store, self.key, events, root=self._root, retry=retry, artifacts=self.artifacts)
             if found.forked_at is not None:
-                found = msgspec.structs.replace(found, session=self._fork(found.session, found.forked_at))
+                found = msgspec.structs.replace(found, session=self._fork(found, found.forked_at, retry))
             elif found.session != self.key.session:
                 self._move(found.session, None)
             return found
 
-    def _fork(self, parent: str, seq: int) -> str:
-        """Move to a fork at that seq: one that is still empty (of a retry that came before), else a new one."""
-        meta, begins = self.info.meta, (f"{self.key.session}+", f"{parent}+")
-        for info in self.store.sessions(self.key.tenant, self.key.user):
+    def _fork(self, found: Followed, seq: int, retry: bool) -> str:
+        """Move to a fork at that seq. A retry takes the fork of an earlier one that is still empty; forks of copies are
+        named by what is new in them, so that several writers of one copy meet in one."""
+        parent, meta = found.session, self.info.meta
+        mine = self._new_id() if retry else _hash(f"{parent} {seq} {found.new[0].plain}")[:12]
+        name = f"{self.key.session}+{mine}"
+        for info in self.store.sessions(self.key.tenant, self.key.user) if not found.new else ():
             same = info.kind == "fork" and (info.parent, info.parent_seq, info.head) == (parent, seq, seq)
-            if same and info.session.startswith(begins):
-                self._move(info.session, None)
-                self.remember(meta)
-                break
-        else:
-            name = f"{self.key.session}+{self._new_id()}"
-            self._move(name, SessionInfo(session=name, kind="fork", parent=parent, parent_seq=seq, meta=meta))
+            if same and info.session.startswith((f"{self.key.session}+", f"{parent}+")):
+                name = info.session
+        self._move(name, SessionInfo(session=name, kind="fork", parent=parent, parent_seq=seq, meta=meta))
+        self.remember(meta)
         self._restore()
-        return self.key.session
+        return name
 
     def _move(self, session: str, info: SessionInfo | None) -> None:
         self.key = msgspec.structs.replace(self.key, session=session)
@@ -235,7 +234,6 @@ class Session:
         self._restore()
 
     def _read(self, messages: Sequence[Any], wire: Any) -> tuple[list[Event], str]:
-        """The events and the system text of a message list."""
         if all(isinstance(message, Event) for message in messages):
             return list(messages), ""
         read = (wire or openai_chat).read_messages(messages)
@@ -243,14 +241,7 @@ class Session:
 
     def _own_system(self, text: str) -> str:
         """System text without the checkpoint that we put into it (layout `system`), wherever it stands by now."""
-        ours = {opening(made.version, made.boundary).split("\n")[0]: made for made in self.control.history()}
-        for tag, made in ours.items():
-            before, found, rest = text.partition(tag)
-            _, ends, after = rest.partition(closing(made.boundary))
-            if found and ends:
-                before = before.removesuffix("\n\n")
-                return before + after if before else after.lstrip("\n")
-        return text
+        return without_checkpoint(text, self.control.history())
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Set the static prefix: system text and tool schemas. Kept with the session."""

@@ -7,14 +7,16 @@ wire will read it, and its fingerprint is kept with those of the events that it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 
+from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Request
-from foldmark.errors import WireError
 from foldmark.events import Event, fingerprint
+from foldmark.readback import aligned, chunks_of, form_of, numbered_forms, opening_of, read_back, repeats_ids
+from foldmark.render import closing, opening
 from foldmark.warm import Recent, grows
 
 
@@ -32,37 +34,87 @@ class Read(msgspec.Struct, frozen=True):
 
 def restored(offered: Sequence[Event], known: Mapping[str, str]) -> list[Read]:
     """The events that an offered list (with fingerprints) speaks of: our own messages are left out, merged ones taken
-    apart, shortened ones carry the fingerprint of what they stand for."""
+    apart, shortened ones carry the fingerprint of what they stand for, reordered ones stand as they were recorded."""
     out: list[Read] = []
+    run: list[tuple[int, Read]] = []  # neighbours whose order a wire changed, each with its seq
     for at, event in enumerate(offered):
         value = known.get(event.plain)
         if value is None or value == event.plain:
-            out.append(Read(at, event.plain, event, is_front=value is not None))
-        elif value:
-            out += [Read(at, plain, event, is_ours=True) for plain in value.split(",")]
-    return out
+            found = [(0, Read(at, event.plain, event, is_front=value is not None))]
+        else:
+            found = [_parsed(at, event, one) for one in value.split(",")] if value else []
+            found = _once(found, event, [*out, *(read for _, read in run)], offered[at + 1 :])
+        for seq, read in found:
+            if not seq:
+                out += [each for _, each in sorted(run, key=itemgetter(0))]
+                run.clear()
+                out.append(read)
+            else:
+                run.append((seq, read))
+    return out + [each for _, each in sorted(run, key=itemgetter(0))]
+
+
+def _parsed(at: int, event: Event, value: str) -> tuple[int, Read]:
+    plain, _, seq = value.partition("@")
+    return int(seq or 0), Read(at, plain, event, is_ours=plain != event.plain)
+
+
+def _once(
+    found: list[tuple[int, Read]], event: Event, before: Sequence[Read], after: Sequence[Event]
+) -> list[tuple[int, Read]]:
+    """Without the silent neighbours of a message that the list itself holds: a caller's own list has them."""
+    own = next((at for at, (_, read) in enumerate(found) if read.plain == event.plain), None)
+    if own is None or len(found) == 1:
+        return found
+    first, last = found[:own], found[own + 1 :]
+    if [read.plain for _, read in first] == [read.plain for read in before[len(before) - len(first) :]]:
+        first = []
+    if [read.plain for _, read in last] == [other.plain for other in after[: len(last)]]:
+        last = []
+    return [*first, found[own], *last]
+
+
+def without_checkpoint(text: str, ours: Iterable[Checkpoint]) -> str:
+    """System text without the checkpoint of ours that it holds, if any, whatever stands before and behind it."""
+    for made in ours:
+        before, found, rest = text.partition(opening(made.version, made.boundary).partition("\n")[0])
+        _, ends, after = rest.partition(closing(made.boundary))
+        if found and ends:
+            before = before.removesuffix("\n\n")
+            return before + after if before else after.lstrip("\n")
+    return text
 
 
 def ours(made: Request) -> dict[str, str]:
-    """Fingerprints of the messages of a request as its wire reads them back, each with the fingerprints of the events it
-    stands for, joined by commas (none for a checkpoint, a marker, the bar).
+    """Fingerprints of the messages of a request as its wire reads them back, each with the fingerprints of the
+    events it stands for, joined by commas (none for a checkpoint, a marker, the bar), `@seq` behind those that the
+    wire reorders.
 
     Messages that read back as the very event they are need no entry; one that was put in front of the tail by us gets
     itself. Of a request that goes on from the last one, only what is new is looked at.
     """
     known = _known(made)
     start, used = (len(known.messages), set(known.ids)) if known else (0, set())
-    chunks = _chunks(made.wire, made.messages[start:])
-    forms = [_form(made.wire, chunk) for chunk in chunks]
-    if _repeats(chunks, used):  # call ids get numbers by what stands before: only the whole request tells
-        forms = _numbered(made, forms)
+    chunks = chunks_of(made.wire, made.messages[start:])
+    silent = _silent(made, start, chunks)
+    forms = [form_of(made.wire, chunk) for chunk in chunks]
+    if repeats_ids(chunks, used):  # call ids get numbers by what stands before: only the whole request tells
+        forms = numbered_forms(made.wire, made.messages, forms)
     out: dict[str, str] = {}
     if not start and chunks and chunks[0][0].role == "assistant":
-        out.update({fingerprint(event): "" for event in _opening(made.wire, chunks[0])})
+        out.update({fingerprint(event): "" for event in opening_of(made.wire, chunks[0])})
     for chunk, form in zip(chunks, forms, strict=True):
-        for event, sources in _aligned(chunk, _read(made.wire, form)):
+        read = aligned(chunk, read_back(made.wire, form))
+        order = [source.seq for _, sources in read for source in sources if _is_recorded(source, made.report.boundary)]
+        is_moved = order != sorted(order)
+        for event, sources in read:
             plain = fingerprint(event)
-            stands = [source.plain for source in sources if _is_recorded(source, made.report.boundary)]
+            around = [one for source in sources for one in silent.get(id(source), (source,))]
+            stands = [
+                f"{source.plain}@{source.seq}" if is_moved and source.role != "assistant" else source.plain
+                for source in around
+                if _is_recorded(source, made.report.boundary)
+            ]
             if not stands and len(sources) == 1 and sources[0].plain == plain:
                 out[plain] = plain
             elif stands != [plain]:
@@ -75,7 +127,7 @@ def noted(made: Request) -> None:
     known = _known(made)
     start = len(known.messages) if known else 0
     stable = made.messages[: made.stable]
-    chunks = _chunks(made.wire, stable[start:])
+    chunks = chunks_of(made.wire, stable[start:])
     if len(chunks) < 2:
         return
     last = next(at for at in range(len(stable) - 1, -1, -1) if stable[at] is chunks[-1][0])
@@ -112,96 +164,21 @@ def _is_recorded(source: Event, boundary: int) -> bool:
     return source.seq > boundary and bool(source.chain)
 
 
-# -- how wires group and merge
-
-
-def _chunks(wire: Any, messages: Sequence[Event]) -> list[list[Event]]:
-    """Messages in runs that no wire merges across: assistant steps, then everything up to the next one. Messages that
-    write nothing are left out."""
-    out: list[list[Event]] = []
-    for message in messages:
-        if not _says(wire, message):
+def _silent(made: Request, start: int, chunks: Sequence[Sequence[Event]]) -> dict[int, list[Event]]:
+    """Messages (by object) that stand beside others that write nothing, each with those around it: silent ones go with
+    the next message that says something, the last with the one before."""
+    said = {id(message) for chunk in chunks for message in chunk}
+    out: dict[int, list[Event]] = {}
+    waiting: list[Event] = []
+    last: Event | None = None
+    for message in made.messages[start:]:
+        if id(message) not in said:
+            waiting.append(message)
             continue
-        if not out or (message.role == "assistant" and out[-1][-1].role != "assistant"):
-            out.append([])
-        out[-1].append(message)
+        if waiting:
+            out[id(message)] = [*waiting, message]
+            waiting = []
+        last = message
+    if waiting and last is not None:
+        out[id(last)] = [*out.get(id(last), [last]), *waiting]
     return out
-
-
-def _says(wire: Any, event: Event) -> bool:
-    if event.result or event.calls or event.text.strip():
-        return True
-    return bool(wire.write("", (), [event])["messages"])
-
-
-def _form(wire: Any, chunk: Sequence[Event]) -> list[Any]:
-    """The messages of a chunk; what a wire puts in front of a list that begins with an assistant is left out."""
-    written: list[Any] = wire.write("", (), chunk)["messages"]
-    opens = chunk[0].role == "assistant" and bool(written) and written[0]["role"] != "assistant"
-    return written[1:] if opens else written
-
-
-def _opening(wire: Any, chunk: Sequence[Event]) -> list[Event]:
-    written = wire.write("", (), chunk)["messages"]
-    return _read(wire, written[: len(written) - len(_form(wire, chunk))])
-
-
-def _numbered(made: Request, forms: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    written = made.wire.write("", (), made.messages)["messages"]
-    out, at = [], len(written) - sum(map(len, forms))
-    for form in forms:
-        out.append(written[at : at + len(form)])
-        at += len(form)
-    return out
-
-
-def _repeats(chunks: Sequence[Sequence[Event]], used: set[str]) -> bool:
-    for chunk in chunks:
-        ids = [call.id for event in chunk for call in event.calls]
-        if not used.isdisjoint(ids):
-            return True
-        used.update(ids)
-    return False
-
-
-def _read(wire: Any, messages: Sequence[Any]) -> list[Event]:
-    """Messages as events, each read for itself."""
-    try:
-        return [event for message in messages for event in wire.read_messages([message]).events]
-    except WireError:
-        return []  # nobody can send back what no wire reads
-
-
-def _aligned(chunk: Sequence[Event], read: Sequence[Event]) -> list[tuple[Event, list[Event]]]:
-    """Each event that was read with the messages it was made of. What cannot be told is left out."""
-    steps = [event for event in chunk if event.role == "assistant"]
-    order = {call.id: at for at, call in reversed(list(enumerate(call for step in steps for call in step.calls)))}
-    results = [event for event in chunk if event.role == "tool"]
-    results.sort(key=lambda event: order.get(event.result.call_id if event.result else "", len(order)))
-    others = [event for event in chunk if event.role not in ("assistant", "tool")]
-    out: list[tuple[Event, list[Event]]] = []
-    pictures = any(event.result and event.result.images for event in results)
-    said = [event for event in read if event.role == "user"]
-    if pictures and len(said) in (1, len(others) + 1) and len(said) > min(1, len(others)):
-        out.append((said.pop(0), []))  # images of results, which this wire writes in a message of their own
-    for role, sources in (("assistant", steps), ("tool", results)):
-        found = [event for event in read if event.role == role]
-        out += _paired(found, _joined_steps(sources) if role == "assistant" else [[one] for one in sources])
-    return out + _paired(said, [[one] for one in others])
-
-
-def _joined_steps(steps: Sequence[Event]) -> list[list[Event]]:
-    """Steps that make one message: a call must be answered before the next assistant message."""
-    out: list[list[Event]] = []
-    for step in steps:
-        if out and any(earlier.calls for earlier in out[-1]):
-            out[-1].append(step)
-        else:
-            out.append([step])
-    return out
-
-
-def _paired(found: Sequence[Event], groups: list[list[Event]]) -> list[tuple[Event, list[Event]]]:
-    if len(found) == 1 and groups:
-        return [(found[0], [one for group in groups for one in group])]
-    return list(zip(found, groups, strict=True)) if len(found) == len(groups) else []

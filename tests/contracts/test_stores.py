@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
+from foldmark.checkpoint import Checkpoint, Excerpt, Fact, Mark, Unit
 from foldmark.errors import HasForks, HeadMoved, IdConflict, NotFound, StaleBoundary
 from foldmark.events import Artifact, Event, ToolCall, ToolResult, assistant, control, injected, result, user
 from foldmark.memory import MemoryStore
@@ -384,6 +384,14 @@ def test_a_fork_inherits_facts_units_checkpoint_and_counts_as_they_were(store: S
     assert (store.tally(key).events, "gamma" in store.tally(key).words) == (2, False)
     store.commit(key, checkpoint(2, 2), expected=1)
     assert [(each.version, each.boundary) for each in store.checkpoints(key)] == [(1, 1), (2, 2)]
+
+
+def test_a_fork_does_not_inherit_a_checkpoint_that_quotes_a_result_behind_it(store: Store) -> None:
+    add(store, MAIN, *(user(str(n)) for n in range(1, 9)))
+    quoting = msgspec.structs.replace(checkpoint(1, 2, mark=5), excerpts=(Excerpt(6, "read a.py", ("x",)),))
+    store.commit(MAIN, quoting, expected=0)
+    early, late = fork(store, "early", 5), fork(store, "late", 6)
+    assert (store.view(early).checkpoint, store.view(late).checkpoint) == (None, quoting)
 
 
 def test_a_fork_behind_the_mark_starts_with_the_mark_of_the_checkpoint_it_inherits(store: Store) -> None:

@@ -6,9 +6,12 @@ import re
 
 import pytest
 
-from foldmark.checkpoint import Checkpoint
+from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
+from foldmark.compose import with_shortened
+from foldmark.compose.writing import ANNOUNCED, USER_WEIGHT, _weighed
 from foldmark.events import Event, assistant, injected, user
 from foldmark.render import event_refs
+from foldmark.selection import Span
 from foldmark.tokens import count
 from foldmark.validation import reasons_against
 from talk import call, checkpoint_of, facts_from, used
@@ -256,3 +259,25 @@ def test_state_and_text_agree_by_the_validators_word() -> None:
 )
 def test_several_refs_are_written_short(seqs: tuple[int, ...], text: str) -> None:
     assert event_refs(seqs) == text
+
+
+def test_announcements_and_user_messages_make_room_for_what_was_found() -> None:
+    facts = [Fact(seq=2, kind="user", key="2", value="the depot moved to Kiel")]
+    units = [
+        Unit(1, 0, "Let me look at the lock of the depot:", 3.0, 10),
+        Unit(2, 0, "the depot moved to another town", 3.0, 10),
+        Unit(3, 0, "the lock of the depot is held twice", 3.0, 10),
+        Unit(4, 0, "The lock is held twice. Let me look at the depot:", 3.0, 10),
+    ]
+    weighed = _weighed(units, {("user", "2"): facts[0]}, "")
+    assert [unit.score for unit in weighed] == [3.0 * ANNOUNCED, 3.0 * USER_WEIGHT, 3.0, 3.0]
+
+
+def test_of_later_events_only_those_that_stand_shortened_may_be_quoted() -> None:
+    early, late, raw = (Unit(seq, 0, f"unit {seq}", 1.0, 4) for seq in (1, 7, 8))
+    head = Fact(seq=7, kind="command", key="ls", value="ls")
+    span = Span(
+        boundary=5, covered=(), tail=(), kept=(), mark=Mark(), tail_tokens=0, room_tokens=9, shortened=frozenset({7})
+    )
+    material = with_shortened(({}, [], [early]), ({("goal", ""): head}, [head], [raw, late, early]), span)
+    assert material == ({}, [head], [late, early])

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from foldmark.events import Event, assistant, control, user
+from foldmark.events import (
+    Event,
+    Image,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    control,
+    injected,
+    result,
+    user,
+)
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.session import Session
-from foldmark.wire import openai_chat
+from foldmark.sqlite import SQLiteStore
+from foldmark.wire import anthropic, openai_chat
 from making import long_session, tool_round
 
 LINE = [user("one"), *tool_round(1), assistant("two"), user("three"), assistant("four")]
 
 
 def session(events: list[Event] | None = None) -> Session:
-    made = Session("s", store=MemoryStore(), policy=Policy.coding(), clock=lambda: 1_000.0, new_id=iter("abcdef").__next__)
+    made = Session(
+        "s", store=MemoryStore(), policy=Policy.coding(), clock=lambda: 1_000.0, new_id=iter("abcdef").__next__
+    )
     if events:
         made.follow(events)
     return made
@@ -130,3 +149,282 @@ def test_a_checkpoint_in_the_system_text_sent_back_is_not_taken_for_the_static_p
     found = made.follow([*payload["messages"], {"role": "assistant", "content": "Done."}], wire=openai_chat)
     assert made.system == "Be kind."
     assert ([event.text for event in found.new], found.forked_at) == (["Done."], None)
+
+
+# -- our own payload sent back, over both wires, in every form that we write
+
+WIRES = [openai_chat, anthropic]
+BIG = "\n".join(f"row {number} of much output" for number in range(900))
+SCENES: dict[str, tuple[list[Event], dict[str, Any]]] = {
+    "users in a row": ([user("a"), user("b"), injected("note"), assistant("c"), user("d"), user("e")], {}),
+    "results and words in one message": ([user("a"), *tool_round(1), user("b"), user("c")], {}),
+    "results out of call order": (
+        [
+            user("a"),
+            assistant("", ToolCall("x", "bash", "{}"), ToolCall("y", "bash", "{}")),
+            result("y", "2"),
+            result("x", "1"),
+            user("b"),
+        ],
+        {},
+    ),
+    "calls without ids": (
+        [
+            user("go"),
+            assistant("", ToolCall("", "bash", "{}"), ToolCall("", "bash", "{}")),
+            result("", "x"),
+            result("", "y"),
+        ],
+        {},
+    ),
+    "the same id in every step": (
+        [user("go")]
+        + [event for _ in range(4) for event in (assistant("", ToolCall("c", "bash", "{}")), result("c", "x"))],
+        {},
+    ),
+    "a call that waits": ([user("a"), assistant("", ToolCall("t", "bash", "{}")), user("b")], {}),
+    "a result that stands apart": ([user("a"), assistant("b"), result("gone", "late"), user("c")], {}),
+    "one step in several records": (
+        [
+            user("a"),
+            assistant("x", ToolCall("1", "bash", "{}")),
+            assistant("y", ToolCall("2", "bash", "{}")),
+            result("1", "r"),
+            result("2", "s"),
+        ],
+        {},
+    ),
+    "arguments with spaces": ([user("a"), assistant("", ToolCall("1", "bash", '{ "x" : 1 }')), result("1", "r")], {}),
+    "arguments that are no JSON": ([user("a"), assistant("", ToolCall("1", "bash", "{cut")), result("1", "")], {}),
+    "a foreign model's thinking": (
+        [
+            user("a"),
+            Event(role="assistant", origin="agent", parts=(Reasoning("hm", "other", {"x": 1}), Text("b "))),
+            user("c"),
+        ],
+        {},
+    ),
+    "a step that writes nothing": ([user("a"), Event(role="assistant", origin="agent"), user("b"), assistant("c")], {}),
+    "a system message on the way": (
+        [user("a"), assistant("b"), Event(role="system", parts=(Text("note"),)), user("c")],
+        {},
+    ),
+    "an assistant that begins": ([assistant("Hello."), user("hi")], {}),
+    "images of a result": (
+        [
+            user("a"),
+            assistant("", ToolCall("1", "look", "{}")),
+            Event(role="tool", origin="tool", parts=(ToolResult("1", "see", images=(Image("image/png", "AAAA"),)),)),
+            user("b"),
+        ],
+        {},
+    ),
+    "previews": ([user("go"), *tool_round(1, BIG), user("next")], {"admission": {"limit_tokens": 200}}),
+    "demoted results": (long_session(40), {}),
+    "a checkpoint in the user's role": (long_session(60), {"force": True}),
+    "a checkpoint and many users": ([*long_session(60), user("more"), user("and more")], {"force": True}),
+    "a checkpoint in the system text": (long_session(60), {"force": True, "layout": {"checkpoint": "system"}}),
+    "the state bar": (long_session(20), {"layout": {"state_bar": True}}),
+    "the state bar behind users": ([*long_session(20), user("b"), user("c")], {"layout": {"state_bar": True}}),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: str(wire.NAME))
+@pytest.mark.parametrize("scene", SCENES)
+def test_whatever_we_wrote_is_recognised_when_it_comes_back(scene: str, wire: Any) -> None:
+    events, options = SCENES[scene][0], dict(SCENES[scene][1])
+    force = options.pop("force", False)
+    made = Session("s", policy=Policy.coding(**options), clock=lambda: 1_000.0)
+    made.record(*events)
+    if force:
+        made.control.pin("event:3")
+        made.compact(force=True, window=128_000)
+    for turn in range(3):
+        payload = made.request(window=128_000, wire=wire).payload()
+        found = made.follow([*payload["messages"], {"role": "assistant", "content": f"Answer {turn}."}], wire=wire)
+        assert ([event.text for event in found.new], found.forked_at, made.name) == ([f"Answer {turn}."], None, "s")
+        grown = [
+            *payload["messages"],
+            {"role": "assistant", "content": f"Answer {turn}."},
+            {"role": "user", "content": "On."},
+        ]
+        assert [event.text for event in made.follow(grown, wire=wire).new] == ["On."]
+    assert len(texts(made)) == len(events) + 6
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: str(wire.NAME))
+@pytest.mark.parametrize("scene", ["previews", "demoted results", "users in a row", "the state bar behind users"])
+def test_an_edit_of_our_own_payload_records_what_its_messages_stand_for(scene: str, wire: Any) -> None:
+    events, options = SCENES[scene]
+    made = Session("s", policy=Policy.coding(**options), clock=lambda: 1_000.0)
+    made.record(user("first"), assistant("second"), *events)
+    messages = made.request(window=128_000, wire=wire).payload()["messages"]
+    found = made.follow([messages[0], {"role": "assistant", "content": "edited"}, *messages[2:]], wire=wire)
+    assert (found.forked_at, made.name != "s") == (1, True)
+    log, old = made.store.log(made.key), made.store.log(Session("s", store=made.store).key)
+    assert log[1].text == "edited"
+    assert [event.plain for event in log[2:]] == [event.plain for event in old[2:]]
+    assert [event.artifacts for event in log[2:]] == [event.artifacts for event in old[2:]]
+    assert [event.parts for event in log[2:]] == [event.parts for event in old[2:]]
+
+
+def test_a_preview_in_a_fork_opens_the_whole_result() -> None:
+    made = Session("s", policy=Policy.coding(admission={"limit_tokens": 200}), clock=lambda: 1.0)
+    made.follow([user("go"), assistant("ok"), user("then"), *tool_round(1, BIG)])
+    messages = made.request(window=128_000).payload()["messages"]
+    made.follow([messages[0], {"role": "assistant", "content": "edited"}, *messages[2:]])
+    assert made.load("artifact:5", limit=100_000).text == BIG
+
+
+def test_the_original_list_is_still_recognised_after_our_requests() -> None:
+    for wire in WIRES:
+        for events, options in SCENES.values():
+            given = {name: value for name, value in options.items() if name != "force"}
+            made = Session("s", policy=Policy.coding(**given), clock=lambda: 1_000.0)
+            made.follow(events)
+            made.compact(force=True, window=128_000)
+            made.request(window=128_000, wire=wire)
+            found = made.follow([*events, assistant("Done.")])
+            assert ([event.text for event in found.new], found.forked_at) == (["Done."], None)
+
+
+def test_a_list_whose_trimmed_front_begins_like_the_first_message_goes_on() -> None:
+    made = session([user("go"), assistant("a"), assistant("b"), user("go"), assistant("c"), user("d")])
+    found = made.follow([user("go"), assistant("c"), user("d"), assistant("e")])
+    assert ([event.text for event in found.new], found.forked_at) == (["e"], None)
+
+
+# -- control records
+
+
+NOTES = [control("x", {"a": 1}), control("y", {"b": 1}), control("late", {"q": 9}), control("last", {"z": 0})]
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_a_control_record_that_is_new_comes_in_once_wherever_it_stands(at: int) -> None:
+    old = [NOTES[0], user("a"), assistant("b"), NOTES[1], user("c")]
+    made = session(old)
+    grown = [*old[:at], NOTES[2], *old[at:], assistant("d")]
+    first = made.follow(grown)
+    assert (len(first.new), first.known, first.forked_at) == (2, 5, None)
+    again = made.follow(grown)
+    assert (again.new, again.known, again.forked_at) == ((), 7, None)
+    assert sorted(again.seqs) == list(range(1, 8))
+
+
+def test_the_same_control_record_again_later_is_new() -> None:
+    made = session([user("a"), NOTES[0], assistant("b")])
+    found = made.follow([user("a"), NOTES[0], assistant("b"), NOTES[0], user("c")])
+    assert (len(found.new), found.known) == (2, 3)
+
+
+def test_control_records_alone_come_in_once_and_words_go_on_behind_them() -> None:
+    made = session([NOTES[0]])
+    found = made.follow([NOTES[0], NOTES[1]])
+    assert (len(found.new), found.known, found.forked_at) == (1, 1, None)
+    found = made.follow([*NOTES[:2], user("a")])
+    assert (len(found.new), found.known, found.forked_at, made.name) == (1, 2, None, "s")
+
+
+def test_a_fork_says_which_seq_every_event_has() -> None:
+    made = session([NOTES[0], *LINE])
+    found = made.locate([NOTES[0], *LINE[:4], user("other"), NOTES[3]])
+    assert (found.forked_at, found.seqs, found.known, len(found.new)) == (5, (1, 2, 3, 4, 5, 0, 0), 5, 2)
+
+
+# -- two writers
+
+
+def test_two_sessions_that_located_the_same_list_record_it_once(tmp_path: Path) -> None:
+    for stores in ([MemoryStore()] * 2, [SQLiteStore(tmp_path / "a.db"), SQLiteStore(tmp_path / "a.db")]):
+        one, two = (Session("s", store=store, policy=Policy.coding()) for store in stores)
+        one.record(user("zero"))
+        lists = [user("zero"), *LINE]
+
+        def between(done: int, total: int, other: Session = two, offered: list[Event] = lists) -> None:
+            other.follow(offered, retry=False)  # the other writer comes in after each of our batches
+
+        long = [user("zero"), *LINE, *(user(f"more {number}") for number in range(1_200))]
+        lists[:] = long
+        found = one.follow(long, retry=False, progress=between)
+        assert texts(one) == [event.text for event in long]
+        assert (len(found.new) + found.known, found.forked_at) == (len(long), None)
+
+
+def test_threads_with_stores_of_their_own_follow_one_list_once(tmp_path: Path) -> None:
+    events = long_session(60, 3)
+    SQLiteStore(tmp_path / "a.db").close()
+    made = [Session("s", store=SQLiteStore(tmp_path / "a.db"), policy=Policy.coding()) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda one: one.follow(events, retry=False), made))
+    assert sum(len(one.new) for one in found) == len(events)
+    assert texts(made[0]) == [event.text for event in events]
+    assert len(made[0].store.sessions("local", "local")) == 1
+
+
+# -- forks and their settings
+
+
+def test_a_retry_by_new_session_objects_goes_on_in_the_same_empty_fork() -> None:
+    made = session(LINE)
+    names = set()
+    for _ in range(4):
+        again = Session("s", store=made.store, policy=Policy.coding())
+        assert again.follow(LINE[:5]).forked_at == 5
+        names.add(again.name)
+    assert len(names) == 1
+    again.record(assistant("another answer"))
+    third = Session("s", store=made.store)
+    third.follow(LINE[:5])
+    assert third.name not in names | {"s"}
+
+
+def test_the_system_text_goes_to_the_fork_that_the_list_belongs_to() -> None:
+    store = MemoryStore()
+    first = [
+        {"role": "system", "content": "S1"},
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+    ]
+    made = Session("s", store=store)
+    made.follow(first)
+    edited = [*first[:2], {"role": "assistant", "content": "B2"}]
+    made.follow(edited)
+    fork = made.name
+    other = Session("s", store=store)
+    other.follow([{"role": "system", "content": "S2"}, *edited[1:], {"role": "user", "content": "n"}])
+    assert (other.name, other.system) == (fork, "S2")
+    assert (Session(fork, store=store).system, Session("s", store=store).system) == ("S2", "S1")
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"), [("", ""), ("", "\n\nToday is Monday."), ("Note.\n\n", "\n\nToday is Monday.")]
+)
+def test_our_checkpoint_is_cut_out_of_the_system_text_wherever_it_stands(before: str, behind: str) -> None:
+    made = Session("s", policy=Policy.coding(layout={"checkpoint": "system"}), clock=lambda: 1.0)
+    made.describe(system="Be kind.")
+    made.follow(long_session(60))
+    made.compact(force=True)
+    payload = made.request(window=128_000).payload()["messages"]
+    sent = [{"role": "system", "content": before + payload[0]["content"] + behind}, *payload[1:]]
+    made.follow([*sent, {"role": "assistant", "content": "Done."}], wire=openai_chat)
+    assert made.system == f"{before}Be kind.{behind}"
+    assert made.request().system.count("<foldmark-checkpoint") == 1
+
+
+def test_a_checkpoint_that_is_not_ours_stays_in_the_system_text() -> None:
+    made = session(LINE)
+    text = 'Be kind.\n\n<foldmark-checkpoint ref="compaction:7" covers="event:1-5">\nx\n</foldmark-checkpoint>'
+    made.follow([{"role": "system", "content": text}, {"role": "user", "content": "one"}], wire=openai_chat)
+    assert made.system == text
+
+
+def test_a_retry_does_not_take_the_fork_that_an_edit_begins() -> None:
+    made = session(LINE)
+    waiting = Session("s", store=made.store)
+    waiting.follow(LINE[:5])
+    other = Session("s", store=made.store)
+    other.follow([*LINE[:5], assistant("another four"), user("five")])
+    waiting.record(assistant("the retried answer"))
+    assert other.name != waiting.name
+    assert texts(waiting)[-2:] == ["three", "the retried answer"]

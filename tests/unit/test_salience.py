@@ -201,7 +201,7 @@ def test_rank_shows_each_line_once_and_not_what_stands_elsewhere() -> None:
 
 def test_further_units_of_one_event_are_worth_a_little_less() -> None:
     units = [unit(1, f"alpha fact number {n} stands here", 3.0, n) for n in range(3)]
-    units.append(unit(2, "bravo fact number 4 stands there", 2.95))
+    units.append(unit(2, "bravo fact number 4 stands here", 2.95))
     assert [found.seq for found in rank(units)] == [1, 2, 1, 1]
 
 

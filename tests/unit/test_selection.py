@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import cost
@@ -96,3 +98,13 @@ def test_a_second_compaction_goes_on_from_the_first_boundary() -> None:
     assert found
     assert found.boundary > 20
     assert [event.seq for event in found.kept] == [1]
+
+
+def test_results_that_the_tail_shows_shortened_are_named_so_that_they_can_be_quoted() -> None:
+    whole = numbered(*long_session(60))
+    demoted = {118: msgspec.structs.replace(whole[118], parts=result("c58", "[read: 900 tokens]").parts)}
+    cleaned = [demoted.get(at, event) for at, event in enumerate(whole)]
+    view = View(key=Key(session="s"), checkpoint=None, kept=(), events=tuple(whole), state=ScopeState())
+    found = select(view, cleaned, Policy.coding(), SPACE, Mark())
+    assert found
+    assert found.shortened == {119}

@@ -6,6 +6,7 @@ compactions in a row cannot drift. Knows nothing of stores, of requests, or of w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,11 +14,7 @@ import msgspec
 
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Fact, Line, Mark, Name, Section, Unit
-from foldmark.events import Event
 from foldmark.compose.filling import Filling, Page
-from foldmark.policy import Policy
-from foldmark.render import render, render_name
-from foldmark.salience import Tally, plain_arguments, rank, rank_names
 from foldmark.compose.sections import (
     CONSTRAINTS,
     USER_MESSAGES,
@@ -31,6 +28,10 @@ from foldmark.compose.sections import (
     task_mark,
     user_messages,
 )
+from foldmark.events import Event
+from foldmark.policy import Policy
+from foldmark.render import render, render_name
+from foldmark.salience import Tally, plain_arguments, rank, rank_names
 from foldmark.store import View
 from foldmark.tokens import TokenCounter, count
 
@@ -39,6 +40,8 @@ FIRST_CHARACTERS = 160
 
 FOCUS_WEIGHT = 2.0
 """What a unit with a word of the focus is worth against the same without."""
+
+_SENTENCE_ENDS = re.compile(r"[.!?]\s")
 
 Material = tuple[State, Sequence[Fact], Sequence[Unit]]
 """What a store gives of the covered log: newest fact per (kind, key), all facts in order, best units."""
@@ -67,7 +70,7 @@ USER_WEIGHT = 0.4
 """What a unit of a user message is worth against a result's: the messages have a share of their own already."""
 
 ANNOUNCED = 0.3
-"""What a line that ends in a colon is worth: it only announces what came next ("Let me check the lock:")."""
+"""What a lone sentence that ends in a colon is worth: it only announces what came next ("Let me check the lock:")."""
 
 
 def with_shortened(material: Material, further: Material, span: Covering) -> Material:
@@ -299,7 +302,7 @@ def _weighed(units: Sequence[Unit], state: State, focus: str) -> list[Unit]:
     out: list[Unit] = []
     for unit in units:
         weight = USER_WEIGHT if unit.seq in spoken else 1.0
-        if unit.text.endswith(":"):
+        if unit.text.endswith(":") and not _SENTENCE_ENDS.search(unit.text):
             weight *= ANNOUNCED
         if wanted and any(word in unit.text.lower() for word in wanted):
             weight *= FOCUS_WEIGHT

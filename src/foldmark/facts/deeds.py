@@ -55,7 +55,7 @@ def _refusal(text: str) -> str:
     if len(text) > 4_000:
         return ""
     low = text.lower()
-    return denial(text) if any(word in low for word in _REFUSAL_WORDS) else ""
+    return denial(text) if any(map(low.__contains__, _REFUSAL_WORDS)) else ""
 
 
 def _note_refusal(

@@ -22,9 +22,13 @@ _OUTLINE = re.compile(
 
 def numbered_range(text: str) -> tuple[int, int] | None:
     """First and last line number of a numbered read; None when the lines bear none."""
-    lines = [line for line in (*sample(text, 4), *text[-3_000:].split("\n")) if line.strip()]
-    numbers = [int(match[1]) for line in lines if (match := _NUMBERED.match(line))]
-    return (numbers[0], numbers[-1]) if len(numbers) >= 2 and numbers[0] <= numbers[-1] else None
+    lines = [*sample(text, 4), *text[-3_000:].split("\n")]
+    first = next((at for at, line in enumerate(lines) if _NUMBERED.match(line)), len(lines))
+    last = next((at for at in range(len(lines) - 1, first, -1) if _NUMBERED.match(lines[at])), first)
+    if first == last:
+        return None
+    low, high = (int(match[1]) for line in (lines[first], lines[last]) if (match := _NUMBERED.match(line)))
+    return (low, high) if low <= high else None
 
 
 def _recognise(text: str, call: ToolCall | None) -> float:
@@ -33,9 +37,8 @@ def _recognise(text: str, call: ToolCall | None) -> float:
     if call is not None and profile(call).role == "searches":
         return 0.0
     lines = sample(text)
-    share = sum(bool(_NUMBERED.match(line)) for line in lines) / len(lines) if lines else 0.0
-    numbers = [int(match[1]) for line in lines if (match := _NUMBERED.match(line))]
-    if share >= 0.6 and len(numbers) > 2 and numbers == sorted(numbers):
+    numbers = [int(match[1]) for match in map(_NUMBERED.match, lines) if match]
+    if len(numbers) > 2 and len(numbers) / len(lines) >= 0.6 and numbers == sorted(numbers):
         return 0.8
     reads = call is not None and profile(call).role == "reads" and (not profile(call).is_shell or len(lines) > 3)
     return 0.6 if reads else 0.0

@@ -20,7 +20,7 @@ def _recognise(text: str, call: ToolCall | None) -> float:
     lines = sample(text)
     if len(lines) < 4:
         return 0.0
-    share = sum(bool(_LINE.match(line)) for line in lines) / len(lines)
+    share = sum(map(bool, map(_LINE.match, lines))) / len(lines)
     return 0.8 * share if share >= 0.5 else 0.0
 
 

@@ -28,7 +28,7 @@ def hit_path(line: str) -> str:
 
 
 def _share(lines: list[str], test: Callable[[str], object]) -> float:
-    return sum(bool(test(line)) for line in lines) / len(lines) if lines else 0.0
+    return sum(map(bool, map(test, lines))) / len(lines) if lines else 0.0
 
 
 _NUMBER = re.compile(r"^(\d+)[:-]")

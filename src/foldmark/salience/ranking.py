@@ -12,7 +12,7 @@ from foldmark.salience.names import Tally, names_in
 from foldmark.salience.scoring import PRICE_POWER, use_of
 from foldmark.salience.units import strip_number, template
 
-FALL = 0.96  # what each further line of one event is worth of the one before
+FALL = 0.95  # what each further line of one event is worth of the one before
 ALIKE, ALIKE_FREE = 0.25, 2
 NAMES = 2.2  # worth of carrying a name that is about to be used
 AGAIN = 0.15  # what a name's second carrier is worth of the first

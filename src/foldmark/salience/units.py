@@ -40,16 +40,11 @@ _LOUD_HINTS = ("FAIL", "ERROR", "FATAL", "CRITICAL", "PANIC", "Traceback", "Erro
 
 def is_loud(text: str) -> bool:
     """Whether a text may hold a loud line at all: a quick look that spares most texts the slow one."""
-    return any(hint in text for hint in _LOUD_HINTS)
+    return any(map(text.__contains__, _LOUD_HINTS))
 
 
 def is_assignment(text: str) -> bool:
     return len(text) < 130 and ("=" in text or ":" in text) and ASSIGNMENT.fullmatch(text) is not None
-
-
-def count_words(line: str) -> int:
-    """Plain words of a line: what stands between spaces and is all letters."""
-    return sum(map(str.isalpha, line.split()))
 
 
 def template(text: str) -> str:
@@ -71,12 +66,12 @@ def cut(text: str) -> list[tuple[int, str]]:
         if not line:
             continue
         if line[0].isdigit():
-            line = _VIEW.sub("", line, count=1) or line
+            if numbered := _VIEW.match(line):
+                line = line[numbered.end() :] or line
         size = len(line)
-        if is_assignment(line) or (loud and LOUD_LINE.search(line[:LONG])):
-            here = ENOUGH
-        else:
-            here = count_words(line if size <= LONG else line[:LONG])
+        start = line if size <= LONG else line[:LONG]
+        alone = is_assignment(line) or (loud and LOUD_LINE.search(start))
+        here = ENOUGH if alone else sum(map(str.isalpha, start.split()))  # plain words
         if glued and not label and (here >= RICH or len(glued) + size > MOST):
             out.append((glued_at, glued))
             glued = ""

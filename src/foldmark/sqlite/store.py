@@ -36,8 +36,8 @@ from foldmark.sqlite.rows import (
     get,
     in_chunks,
     insert_events,
-    insert_pieces,
     insert_facts,
+    insert_pieces,
     insert_units,
     marks,
     pack,
@@ -163,7 +163,7 @@ class SQLiteStore:
         now: float,
     ) -> None:
         with self._lock:
-            # What this process holds is compared with the file inside the transaction; before it would be once too many.
+            # What this process holds is compared with the file inside the transaction: before it would be once more.
             known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)
             try:
                 with self._writing() as db:
