@@ -319,13 +319,15 @@ def exit_codes() -> str:
 
 def command_page() -> str:
     rows = ([f"[{name}](#{name})", doc(command)] for name, command in commands().items())
-    return "\n".join([
-        f"# Command line\n\n{NOTE}\n{one_line(str(app.info.help))}\n\n{table('command, what it does', rows)}",
-        f"## Exit codes\n\n{exit_codes()}",
-        "An error is one sentence on standard error; with `--json` also an object with `error` and `message` on "
-        "standard output. [The JSON contract](../json-contract.md) lists the keys of all `--json` output.\n",
-        *(command_text(name, command) for name, command in commands().items()),
-    ])
+    return "\n".join(
+        [
+            f"# Command line\n\n{NOTE}\n{one_line(str(app.info.help))}\n\n{table('command, what it does', rows)}",
+            f"## Exit codes\n\n{exit_codes()}",
+            "An error is one sentence on standard error; with `--json` also an object with `error` and `message` on "
+            "standard output. [The JSON contract](../json-contract.md) lists the keys of all `--json` output.\n",
+            *(command_text(name, command) for name, command in commands().items()),
+        ]
+    )
 
 
 # -- sample output

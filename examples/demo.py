@@ -50,7 +50,7 @@ def main() -> None:
         print(head(foldmark("show", "--db", db), 60))
         print("\nWhere every event is, and why (the last lines):")
         rows = foldmark("explain", "--db", db).rstrip().splitlines()
-        print("\n".join(rows[:3] + ["  …"] + rows[-14:]))
+        print("\n".join([*rows[:3], "  …", *rows[-14:]]))
         if chosen.transcript == str(HERE / "session.json"):
             recover(db, out)
 

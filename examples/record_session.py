@@ -145,19 +145,21 @@ def spoil(folder: Path) -> None:
     right = "pair = (int(span[2]), int(span[3] or span[2]))"
     if right not in text:
         raise SystemExit("examples/record_session.py: the line to spoil is gone from refs.py; update the script")
-    file.write_text(text.replace(right, "pair = (int(span[3] and span[2] or 1), int(span[3] or span[2]))"), encoding="utf-8")
+    file.write_text(
+        text.replace(right, "pair = (int(span[3] and span[2] or 1), int(span[3] or span[2]))"), encoding="utf-8"
+    )
 
 
 CHECK = (
     'python -c "from foldmark.refs import parse; '
     "print(parse('artifact:12#L10-40').lines, parse('artifact:12#L10').lines, parse('artifact:12#B7').bytes)\""
 )
-RIGHT_TEST = '''
+RIGHT_TEST = """
 
 def test_a_range_with_one_number_means_that_line_alone() -> None:
     assert parse("artifact:12#L10").lines == (10, 10)
     assert parse("artifact:12#B7").bytes == (7, 7)
-'''
+"""
 
 
 def work(agent: Recorder) -> None:
@@ -177,14 +179,24 @@ def _first_task(agent: Recorder) -> None:
     agent.say(
         "I'll look at the layout first, and write down the plan.",
         bash("ls; ls src/foldmark; git log --oneline 2>/dev/null | head -5; wc -l src/foldmark/*.py | tail -1"),
-        todo("- [ ] reproduce FM-417", "- [ ] find the cause", "- [ ] fix it", "- [ ] add a test", "- [ ] run all unit tests"),
+        todo(
+            "- [ ] reproduce FM-417",
+            "- [ ] find the cause",
+            "- [ ] fix it",
+            "- [ ] add a test",
+            "- [ ] run all unit tests",
+        ),
     )
     agent.say("Reproducing it before reading anything.", bash(CHECK))
     agent.say(
         "A range with both numbers is right, one number alone starts at 1. Where are ranges read?",
         grep(r"#L|lines=|\.lines\b", "src/foldmark"),
     )
-    agent.say("refs.py parses addresses; loading.py opens them. Reading both.", read("src/foldmark/refs.py"), read("src/foldmark/loading.py"))
+    agent.say(
+        "refs.py parses addresses; loading.py opens them. Reading both.",
+        read("src/foldmark/refs.py"),
+        read("src/foldmark/loading.py"),
+    )
     agent.say(
         "`_RANGE` looks innocent. Before I blame it I want to see how pages are cut, in retrieval.py.",
         read("src/foldmark/retrieval.py"),
@@ -192,12 +204,20 @@ def _first_task(agent: Recorder) -> None:
     agent.say("And the artifact store, which turns lines into bytes.", read("src/foldmark/artifacts.py"))
     agent.say(
         "My first guess: the expression swallows the second number. I'll make it greedy and see.",
-        edit("src/foldmark/refs.py", r'_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")', r'_RANGE = re.compile(r"#([LB])(\d+)-?(\d+)?$")'),
+        edit(
+            "src/foldmark/refs.py",
+            r'_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")',
+            r'_RANGE = re.compile(r"#([LB])(\d+)-?(\d+)?$")',
+        ),
         bash(CHECK),
     )
     agent.say(
         "No: now `#L10` splits into 1 and 0, which is worse. The expression was right; I'm taking that back.",
-        edit("src/foldmark/refs.py", r'_RANGE = re.compile(r"#([LB])(\d+)-?(\d+)?$")', r'_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")'),
+        edit(
+            "src/foldmark/refs.py",
+            r'_RANGE = re.compile(r"#([LB])(\d+)-?(\d+)?$")',
+            r'_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")',
+        ),
         bash(CHECK),
     )
     agent.say(
@@ -220,7 +240,13 @@ def _first_task(agent: Recorder) -> None:
             "cat > tests/unit/test_ranges.py <<'EOF'\nfrom foldmark.refs import parse\n" + RIGHT_TEST + "EOF\n"
             "python -m pytest tests/unit/test_ranges.py -q -p no:cacheprovider"
         ),
-        todo("- [x] reproduce FM-417", "- [x] find the cause", "- [x] fix it", "- [x] add a test", "- [ ] run all unit tests"),
+        todo(
+            "- [x] reproduce FM-417",
+            "- [x] find the cause",
+            "- [x] fix it",
+            "- [x] add a test",
+            "- [ ] run all unit tests",
+        ),
     )
 
 
@@ -249,7 +275,9 @@ def _second_task(agent: Recorder) -> None:
     agent.say(
         "Each holds one idea; I would split none of them now. The numbers are in the two listings above.",
     )
-    agent.user("Fine, leave them. Never mind the split, then. Run all unit tests and tell me the exact command you used.")
+    agent.user(
+        "Fine, leave them. Never mind the split, then. Run all unit tests and tell me the exact command you used."
+    )
 
 
 def _third_task(agent: Recorder) -> None:
@@ -274,19 +302,31 @@ def _third_task(agent: Recorder) -> None:
             "pair = (int(span[2]), int(span[3] or span[2]))",
         ),
         bash("python -m pytest tests/unit/test_ranges.py tests/test_floors.py -q -p no:cacheprovider 2>&1 | tail -5"),
-        todo("- [x] reproduce FM-417", "- [x] find the cause", "- [x] fix it", "- [x] add a test", "- [x] run all unit tests"),
+        todo(
+            "- [x] reproduce FM-417",
+            "- [x] find the cause",
+            "- [x] fix it",
+            "- [x] add a test",
+            "- [x] run all unit tests",
+        ),
     )
     agent.say(
         "FM-417 is fixed in src/foldmark/refs.py, with a test in tests/unit/test_ranges.py. "
         "The command was `python -m pytest tests/unit -q -p no:cacheprovider --tb=short`."
     )
-    agent.user("One more thing: which of our error classes can `foldmark load` raise, and where is each message written?")
+    agent.user(
+        "One more thing: which of our error classes can `foldmark load` raise, and where is each message written?"
+    )
     agent.say(
         "Looking at the error tree (reading only; errors.py stays untouched) and at every raise.",
         read("src/foldmark/errors.py"),
         grep(r"raise (NotFound|WireError|PolicyError|StoreError)", "src/foldmark"),
     )
-    agent.say("Following `load` from the command line down.", read("src/foldmark/cli/app.py"), read("src/foldmark/cli/work.py"))
+    agent.say(
+        "Following `load` from the command line down.",
+        read("src/foldmark/cli/app.py"),
+        read("src/foldmark/cli/work.py"),
+    )
     agent.say("And the wires, since a WireError could come from there.", grep("WireError", "src/foldmark/wire"))
 
 
@@ -319,9 +359,9 @@ def _fourth_task(agent: Recorder) -> None:
     for what, path, lines in LOOKED_AT:
         agent.say(f"Next {what}: {path}.", bash(f"sed -n {lines}p {path}"))
     agent.say(
-        "One more look at how the tests pin such numbers down, because a number that a test repeats is easier to trust.",
+        "One more look at how the tests pin such numbers down, because a number that a test repeats is firmer.",
         bash("grep -rn '48_000\\|15_360\\|16_000' tests/unit | head -20"),
-        bash("python -m pytest tests/unit/test_budget.py tests/unit/test_triggers.py -q -p no:cacheprovider 2>&1 | tail -3"),
+        bash("python -m pytest tests/unit/test_budget.py tests/unit/test_triggers.py -q -p no:cacheprovider | tail -3"),
     )
     agent.say(
         "The candidates are in the first listing of this task; most say in the line below where the number comes from. "
@@ -346,7 +386,8 @@ def main() -> None:
         agent = Recorder(Copy(folder))
         work(agent)
         OUT.write_text(
-            json.dumps({"messages": agent.messages, "tools": TOOLS}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+            json.dumps({"messages": agent.messages, "tools": TOOLS}, ensure_ascii=False, indent=1) + "\n",
+            encoding="utf-8",
         )
         print(f"{len(agent.messages)} messages, {agent.calls} calls → {OUT.relative_to(ROOT)}")
 

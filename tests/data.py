@@ -1,4 +1,4 @@
-"""Finds the shared evaluation data beside the checkout; tests that need it skip with a clear word when it is not there."""
+"""Finds the shared evaluation data beside the checkout; tests that need it skip with a clear word without it."""
 
 from __future__ import annotations
 

@@ -11,12 +11,18 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "foldmark"
 FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
-    "warm tokens words refs exact rounds redact shell profiles checkpoint render readings salience reports wire kinds".split(),
-    "prices policy artifacts store log budget drafts prefix readback written".split(),
-    "admission facts cleanup selection assembly fitting following explain loading bar triggers outcomes compose validation retrieval memory sqlite".split(),
+    [
+        *["warm", "tokens", "words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
+        *["render", "readings", "salience", "reports", "wire", "kinds"],
+    ],
+    ["prices", "policy", "artifacts", "store", "log", "budget", "drafts", "prefix", "readback", "written"],
+    [
+        *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
+        *["bar", "triggers", "outcomes", "compose", "validation", "retrieval", "memory", "sqlite"],
+    ],
     ["flows"],
     ["control", "session"],
-    "testing importers importing".split(),
+    ["testing", "importers", "importing"],
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 6, 7}

@@ -169,7 +169,8 @@ def _dress_part(part: Part, seq: int, demoted: bool) -> Part:
         else:
             line = (
                 f"{part.text}\n[Preview. The whole {part.artifact.kind} is {ref}: {part.artifact.lines:,} lines, "
-                f"{part.artifact.size:,} bytes. Open lines with {ref}#L1-200; grep, read_lines, head and tail work on it.]"
+                f"{part.artifact.size:,} bytes. Open lines with {ref}#L1-200; grep, read_lines, head and tail "
+                "work on it.]"
             )
     elif demoted:
         line = f"{part.text} [whole: {event_ref(seq)}]"
@@ -252,6 +253,4 @@ def _answering(event: Event, call_id: str) -> Event:
 def _orphan(event: Event, result: ToolResult) -> Event:
     name = f" ({result.name})" if result.name else ""
     text = f"[Result of call {result.call_id}{name}, which stands elsewhere in the log]\n{result.text}"
-    return priced(
-        msgspec.structs.replace(event, role="user", origin="injected", parts=(Text(text), *result.images))
-    )
+    return priced(msgspec.structs.replace(event, role="user", origin="injected", parts=(Text(text), *result.images)))

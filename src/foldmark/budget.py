@@ -57,8 +57,8 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None) -> Room:
     """The room for requests of a frame.
 
     Sources: output reserve min(16,000, 12% of the window); margin 3%, at least 512, 1% once two usages were
-    reported; cap, landing and trigger as docs/explanation/when.md lists them. Raises PolicyError when less than 2,000 tokens
-    are left beside the static prefix, or when a target does not leave 500 beside it.
+    reported; cap, landing and trigger as docs/explanation/when.md lists them. Raises PolicyError when less than
+    2,000 tokens are left beside the static prefix, or when a target does not leave 500 beside it.
     """
     budget, window, static = policy.budget, frame.window, frame.static_tokens
     factor = state.factor if state else 1.0

@@ -33,7 +33,9 @@ class Control:
         store, key = self._store, self._key
         event = store.event(key, address.name)
         # A pin holds for every scope that sees the event, so it carries the event's own key.
-        store.facts(key, [Fact(seq=event.seq, kind="pin", key=str(event.seq), value="", status=status, scope=event.key)])
+        store.facts(
+            key, [Fact(seq=event.seq, kind="pin", key=str(event.seq), value="", status=status, scope=event.key)]
+        )
         return f"event:{event.seq}"
 
     def pins(self) -> list[int]:

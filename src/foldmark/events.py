@@ -152,9 +152,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """The words of the event as shown: texts, paste previews and result text, joined by line breaks."""
-        return "\n".join(
-            part.text for part in self.parts if isinstance(part, (Text, ToolResult, Paste)) and part.text
-        )
+        return "\n".join(part.text for part in self.parts if isinstance(part, (Text, ToolResult, Paste)) and part.text)
 
     @property
     def is_user(self) -> bool:
@@ -180,16 +178,12 @@ def assistant(text: str = "", *calls: ToolCall, **fields: Any) -> Event:
 
 def result(call_id: str, text: str, *, name: str = "", is_error: bool = False, **fields: Any) -> Event:
     """One tool result."""
-    return Event(
-        role="tool", origin="tool", parts=(ToolResult(call_id, text, name=name, is_error=is_error),), **fields
-    )
+    return Event(role="tool", origin="tool", parts=(ToolResult(call_id, text, name=name, is_error=is_error),), **fields)
 
 
 def control(kind: str, raw: dict[str, Any], *, provider: str = "", **fields: Any) -> Event:
     """A record that is kept and never sent: an unknown transcript line, a setting change."""
-    return Event(
-        role="control", origin="control", parts=(Opaque(provider, raw),), meta={"control": kind}, **fields
-    )
+    return Event(role="control", origin="control", parts=(Opaque(provider, raw),), meta={"control": kind}, **fields)
 
 
 class Body(msgspec.Struct, frozen=True):

@@ -50,9 +50,7 @@ def sizes(draft: Draft, static: int, whole: int) -> Sizes:
     return Sizes(static=static, checkpoint=head, tail=whole - head, results=results, previews=previews)
 
 
-def _request(
-    draft: Draft, measured: Sizes, room: Room, wire: Any, report: Report, max_output: int | None
-) -> Request:
+def _request(draft: Draft, measured: Sizes, room: Room, wire: Any, report: Report, max_output: int | None) -> Request:
     dropped = any(change.status == "left_out" for change in draft.changes)
     report = msgspec.structs.replace(
         report,
@@ -101,7 +99,11 @@ def _protected(draft: Draft) -> set[int]:
 
 
 def _shorten(
-    draft: Draft, limit: int, reason: str, wanted: Callable[[int, Event], bool], short: Callable[[Event, ToolCall | None], str]
+    draft: Draft,
+    limit: int,
+    reason: str,
+    wanted: Callable[[int, Event], bool],
+    short: Callable[[Event, ToolCall | None], str],
 ) -> Draft:
     messages = list(draft.messages)
     calls = {call.id: call for event in messages for call in event.calls}

@@ -62,8 +62,8 @@ def record(
 
 
 def request(
-    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, system: str, tools: Sequence[Mapping[str, Any]],
-    wire: Any, peek: bool = False,
+    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, system: str,
+    tools: Sequence[Mapping[str, Any]], wire: Any, peek: bool = False,
 ) -> Request:  # fmt: skip
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
     view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
@@ -71,7 +71,9 @@ def request(
     mark = next_mark(view, policy, frame, now, floor_tokens=space.quiet)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
-    draft = assemble(view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins)
+    draft = assemble(
+        view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins
+    )
     made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
     made = named(made, view.state)  # whatever broke the stable prefix stands in the report
     if not peek:

@@ -41,9 +41,7 @@ def bring_in(
     leaves of the transcript's tree become forks.
     """
     opened = Session(session or imported.session, store=store, policy=policy, **options)
-    found = opened.follow(
-        imported.events, system=imported.system, tools=imported.tools, retry=False, progress=progress
-    )
+    found = opened.follow(imported.events, system=imported.system, tools=imported.tools, retry=False, progress=progress)
     children = tuple(
         name for child in imported.children for name in _bring_child(imported, child, opened, policy, options)
     )
@@ -76,9 +74,7 @@ def _bring_child(
         return opened.name, *brought.children
     shared = imported.events[: child.at]
     seq = _fork_point(parent.locate(imported.events, retry=False).seqs, child.at)
-    info = SessionInfo(
-        session=name, kind="fork", parent=parent.name, parent_seq=seq, meta={"branch": "transcript"}
-    )
+    info = SessionInfo(session=name, kind="fork", parent=parent.name, parent_seq=seq, meta={"branch": "transcript"})
     parent.store.open(key, info=info)
     whole = msgspec.structs.replace(child.imported, events=(*shared, *child.imported.events))
     opened, brought = bring_in(whole, parent.store, policy, session=name, **options)

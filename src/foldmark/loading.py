@@ -86,7 +86,9 @@ def _compaction(store: Store, key: Key, address: Ref, limit: int) -> Place:
             break
         events.append(event)
     if not events:
-        raise NotFound(str(address), f"compaction:{found.version} covers event:1-{found.boundary}; nothing is in {address}.")
+        raise NotFound(
+            str(address), f"compaction:{found.version} covers event:1-{found.boundary}; nothing is in {address}."
+        )
     more = len(events) < len(covered)
     next_ = f"compaction:{found.version}#L{covered[len(events)].seq}-{min(last, found.boundary)}" if more else ""
     return Place(address, key, events=tuple(events), next=next_)

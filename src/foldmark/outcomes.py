@@ -37,14 +37,10 @@ def ineffective(store: Store, key: Key, view: View, reason: Reason, size: int, n
     )
 
 
-def failed(
-    store: Store, key: Key, view: View, reason: Reason, size: int, now: float, error: SummaryError
-) -> Report:
+def failed(store: Store, key: Key, view: View, reason: Reason, size: int, now: float, error: SummaryError) -> Report:
     """No checkpoint passed validation. Noted; the session is as it was, and requests go on without one."""
     why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
-    store.note(
-        key, Attempt(time=now, outcome="failed", trigger=reason.trigger, before=size, after=size, reasons=why)
-    )
+    store.note(key, Attempt(time=now, outcome="failed", trigger=reason.trigger, before=size, after=size, reasons=why))
     return Report(
         outcome="failed", trigger=reason.trigger, text=str(error), boundary=_boundary(view), before=size, after=size,
         reasons=why, warnings=(str(error),),
@@ -76,7 +72,9 @@ def applied(
     try:
         store.commit(key, checkpoint, expected=expected, attempt=attempt)
     except StaleBoundary as stale:
-        return Report(outcome="deferred", trigger=reason.trigger, text=str(stale), boundary=_boundary(view), before=size)
+        return Report(
+            outcome="deferred", trigger=reason.trigger, text=str(stale), boundary=_boundary(view), before=size
+        )
     return Report(
         outcome="applied",
         trigger=reason.trigger,

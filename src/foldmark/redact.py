@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 from hashlib import blake2b
+from typing import Any
 
 Redactor = Callable[[str], str]
 _Found = tuple[int, int, str]
@@ -173,7 +173,9 @@ def _find(text: str) -> list[_Found]:
         found += [(*match.span(1), "value") for match in _CURL_USER.finditer(text) if _is_value(match[1], False)]
     if "passw" in (low := plain.lower()) or "passphrase" in low or "pwd" in low:
         said = ((match, match[1].rstrip(".:!?")) for match in _SAID.finditer(text))
-        found += [(match.start(1), match.start(1) + len(value), "value") for match, value in said if _is_odd_word(value)]
+        found += [
+            (match.start(1), match.start(1) + len(value), "value") for match, value in said if _is_odd_word(value)
+        ]
     labels = [(*match.span(), "") for match in LABEL.finditer(text)] if "[secret:" in plain else []
     taken = found + labels
     found += [named for named in _named(text, low) if not _overlaps(named, taken)]

@@ -14,9 +14,11 @@ from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
 from foldmark.events import Event
 from foldmark.policy import Policy
-from foldmark.rounds import Round, border, newest_user, rounds
+from foldmark.rounds import Round, border, newest_user, rounds, unanswered
 from foldmark.store import View
 
+MARKER_TOKENS = 26
+"""What the marker in place of a missing result costs, as a message (see `assembly.NO_RESULT`)."""
 KEPT_HEADING = 12
 """Tokens of the line that names a kept event inside the checkpoint's message."""
 
@@ -58,7 +60,8 @@ def select(
     tail = tuple(event for one in stay for event in one.events)
     boundary = covered[-1].seq if covered else (view.checkpoint.boundary if view.checkpoint else 0)
     kept = _kept(view, covered, tail)
-    tail_tokens, kept_tokens = cost(tail), cost(kept) + KEPT_HEADING * len(kept)
+    tail_tokens = cost(tail) + MARKER_TOKENS * len(unanswered(tail))
+    kept_tokens = cost(kept) + KEPT_HEADING * len(kept)
     left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
     floor = min(CHECKPOINT_FLOOR, room.landing // 4)
     warnings: tuple[str, ...] = ()

@@ -299,7 +299,9 @@ class Session:
         size = window or self.policy.window or (last.window if last else None)
         if size is None:
             size = 128_000
-            warnings = ("The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window.",)
+            warnings = (
+                "The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window.",
+            )
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
         self._frame = Frame(
             window=size,
@@ -362,9 +364,7 @@ class Session:
             space = room(frame, self.policy, view.state)
             events = dressed(*clean(view.events, view.mark, self.policy))
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
-            return expected_next(
-                self.policy, space, sizes(view, events, head, self.policy, space, self._clock())
-            )
+            return expected_next(self.policy, space, sizes(view, events, head, self.policy, space, self._clock()))
 
 
 def _hash(text: str) -> str:

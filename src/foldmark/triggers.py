@@ -42,8 +42,11 @@ def is_cold(view: View, prices: Price | None, now: float) -> bool:
 
 
 def sizes(view: View, events: Sequence[Event], head: int, policy: Policy, room: Room, now: float) -> Sizes:
-    """Measure the view; `events` are its events as the mark shows them, `head` the tokens of checkpoint and kept ones. Requests since the last compaction are read off the log: one per assistant event that
-    was recorded after it, at the reported input, else the static prefix plus the tokens in front of it."""
+    """Measure the view; `events` are its events as the mark shows them, `head` the tokens of checkpoint and kept ones.
+
+    Requests since the last compaction are read off the log: one per assistant event that was recorded after it, at
+    the reported input, else the static prefix plus the tokens in front of it.
+    """
     checkpoint = view.checkpoint
     start = room.static + head
     past = _past(events, start, checkpoint.head if checkpoint else 0) if policy.prices else ()
@@ -87,7 +90,12 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
         return reason
     if room.forced:
         if _first_of_target(view, room, above) or above >= max(room.trigger, _landed(view) - room.static):
-            return Reason("target", above, room.trigger, f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}")
+            return Reason(
+                "target",
+                above,
+                room.trigger,
+                f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}",
+            )
         return None
     if policy.prices is not None:
         return rent(policy.prices, room, measured)

@@ -123,9 +123,7 @@ def test_the_overhead_is_four_tokens_a_message(wire: Wire) -> None:
 def test_a_result_with_an_error_and_pictures_is_written_without_a_problem(wire: Wire) -> None:
     picture = Image(media_type="image/png", data="AAAA")
     shown = Event(role="tool", origin="tool", parts=(ToolResult("a", "", is_error=True, images=(picture,)),))
-    payload = wire.write(
-        "", tools_of_calls([CONVERSATION[1]]), [user("go"), assistant("", ToolCall("a", "f")), shown]
-    )
+    payload = wire.write("", tools_of_calls([CONVERSATION[1]]), [user("go"), assistant("", ToolCall("a", "f")), shown])
     assert wire.validate(payload, suspected=True) == []
 
 
@@ -223,10 +221,7 @@ def test_a_refusal_for_length_gives_limit_and_size(words: str, limit: int | None
 
 
 def test_the_code_in_the_body_is_enough() -> None:
-    assert (
-        overflow(RefusedError("Error code: 400", 400, {"error": {"code": "context_length_exceeded"}}))
-        == Overflow()
-    )
+    assert overflow(RefusedError("Error code: 400", 400, {"error": {"code": "context_length_exceeded"}})) == Overflow()
 
 
 def test_a_body_of_too_many_bytes_is_told_from_too_many_tokens() -> None:
@@ -238,9 +233,7 @@ def test_a_body_of_too_many_bytes_is_told_from_too_many_tokens() -> None:
     "error",
     [
         RefusedError("prompt is too long: 210000 tokens > 200000 maximum", 429),
-        RefusedError(
-            "Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 40000", 413
-        ),
+        RefusedError("Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 40000", 413),
         RefusedError("Rate limit reached: maximum context length is 10 tokens", 400),
         RefusedError("invalid x-api-key", 401),
         RefusedError("You exceeded your current quota", 429),

@@ -86,7 +86,9 @@ def test_explain_gives_one_class_to_every_event_and_agrees_with_compact(desk: De
     found = desk.json("explain")
     assert [entry["ref"] for entry in found] == [f"event:{n}" for n in range(1, 122)]
     assert all(set(entry) >= {"ref", "status", "artifact", "tokens", "reason"} for entry in found)
-    counts = {status: sum(entry["status"] == status for entry in found) for status in ("covered", "demoted", "left_out")}
+    counts = {
+        status: sum(entry["status"] == status for entry in found) for status in ("covered", "demoted", "left_out")
+    }
     assert counts == {name: done[name] for name in counts}
     assert "kept" in {entry["status"] for entry in found}
     assert "next compaction" in desk.run("explain")
@@ -116,7 +118,10 @@ def test_pages_of_an_artifact_join_without_loss(desk: Desk) -> None:
         text, ref, pages = text + page["text"], page["next"], pages + 1
     assert text == body
     assert pages > 10
-    assert desk.json("load", "artifact:3", "--lines", "10-12")["text"].splitlines()[0] == "line 9 of a very long log, token 279"
+    assert (
+        desk.json("load", "artifact:3", "--lines", "10-12")["text"].splitlines()[0]
+        == "line 9 of a very long log, token 279"
+    )
 
 
 def test_import_lists_what_came_in_and_export_gives_it_back(desk: Desk) -> None:
@@ -185,7 +190,9 @@ def test_a_short_session_is_left_alone(desk: Desk) -> None:
 
 
 def test_what_cannot_fit_fails_with_exit_code_4_and_the_arithmetic(desk: Desk) -> None:
-    path = desk.write([*long_session(1), Event(role="user", origin="user", parts=long_session(1, 1, ask="word " * 6_000)[0].parts)])
+    path = desk.write(
+        [*long_session(1), Event(role="user", origin="user", parts=long_session(1, 1, ask="word " * 6_000)[0].parts)]
+    )
     done = desk.json("compact", path, "--window", 4_000, code=4)
     assert done["outcome"] == "failed"
     assert "context window" in done["message"]

@@ -20,7 +20,18 @@ from foldmark.wire import anthropic, openai_chat
 from making import long_session
 from pairs import pair_errors
 
-WORDS = ["charge", "retry", "ledger", "port 8443", "src/pay/idem.py", "never", "must", "error: timeout", "done", "9f2c41ab"]
+WORDS = [
+    "charge",
+    "retry",
+    "ledger",
+    "port 8443",
+    "src/pay/idem.py",
+    "never",
+    "must",
+    "error: timeout",
+    "done",
+    "9f2c41ab",
+]
 lines = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 
 
@@ -29,7 +40,9 @@ def steps(draw: Any) -> list[Event]:
     """One thing that an agent's log may go on with: words, parallel calls, late or lost results, control records."""
     number = draw(st.integers(0, 10**9))
     text = draw(lines)
-    kind = draw(st.sampled_from(["user", "say", "call", "call", "call", "parallel", "lost", "orphan", "note", "control"]))
+    kind = draw(
+        st.sampled_from(["user", "say", "call", "call", "call", "parallel", "lost", "orphan", "note", "control"])
+    )
     if kind == "user":
         return [user(text)]
     if kind == "say":
@@ -41,15 +54,22 @@ def steps(draw: Any) -> list[Event]:
     if kind == "orphan":
         return [result(f"ghost{number}", text)]
     count = 3 if kind == "parallel" else 1
-    calls = [ToolCall(f"c{number}_{n}", draw(st.sampled_from(["read", "bash", "pay"])), json.dumps({"path": text})) for n in range(count)]
-    answers = [result(c.id, "\n".join(f"{text} row {n}" for n in range(draw(st.integers(1, 60)))), name=c.name) for c in calls]
+    calls = [
+        ToolCall(f"c{number}_{n}", draw(st.sampled_from(["read", "bash", "pay"])), json.dumps({"path": text}))
+        for n in range(count)
+    ]
+    answers = [
+        result(c.id, "\n".join(f"{text} row {n}" for n in range(draw(st.integers(1, 60)))), name=c.name) for c in calls
+    ]
     if kind == "lost":
         answers = []
     return [assistant(text, *calls), *draw(st.permutations(answers))]
 
 
 logs = st.lists(steps(), min_size=4, max_size=60).map(lambda found: [user("Begin."), *itertools.chain(*found)])
-POLICY = Policy.coding(budget={"target_tokens": 1_200}, admission={"limit_tokens": 200, "inline_bytes": 300}, window=9_000)
+POLICY = Policy.coding(
+    budget={"target_tokens": 1_200}, admission={"limit_tokens": 200, "inline_bytes": 300}, window=9_000
+)
 
 
 def fresh(policy: Policy = POLICY) -> Session:

@@ -18,7 +18,12 @@ SECRETS = {
     "password": "correct-horse-battery-9",
     "url": "s3cr3tpass77",
 }
-HARMLESS = ["max_tokens = 4096", "9f2c41ab7de05c6f1a2b3c4d5e6f708192a3b4c5", "port = 8443", "5f0c7127-5f0e-4d43-b2a7-0f3f0a4f7b1e"]
+HARMLESS = [
+    "max_tokens = 4096",
+    "9f2c41ab7de05c6f1a2b3c4d5e6f708192a3b4c5",
+    "port = 8443",
+    "5f0c7127-5f0e-4d43-b2a7-0f3f0a4f7b1e",
+]
 
 
 def env_dump() -> str:
@@ -36,7 +41,10 @@ def made(tmp_path: Path) -> Session:
     session = Session("s", store=SQLiteStore(tmp_path / "a.db"), policy=policy, clock=lambda: 1.0)
     session.record(
         user(f"Deploy it. The password is db_password={SECRETS['password']}, never print it."),
-        assistant("Reading the environment.", ToolCall("c0", "bash", json.dumps({"command": f"export TOKEN={SECRETS['github']}; env"}))),
+        assistant(
+            "Reading the environment.",
+            ToolCall("c0", "bash", json.dumps({"command": f"export TOKEN={SECRETS['github']}; env"})),
+        ),
         result("c0", env_dump(), name="bash"),
     )
     session.record(*long_session(60)[1:])

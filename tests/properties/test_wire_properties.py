@@ -22,9 +22,7 @@ words = st.text(max_size=12)
 dirty = st.one_of(words, st.sampled_from(["\ud83d", "a\udc00b", "\x00", " ", "\n", "👩‍🌾", ""]))
 call_ids = st.sampled_from(["a", "b", "c", "a.b", "a:b", "x" * 70, "\ud83d"])
 names = st.sampled_from(["read", "files.read:0", "n" * 64, "läs"])
-arguments = st.sampled_from(
-    ["{}", "", '{"a":1}', '{"a', "[1]", '{"a":"\\ud83d"}', '{"b":"\ud83d"}', "NaN", "null"]
-)
+arguments = st.sampled_from(["{}", "", '{"a":1}', '{"a', "[1]", '{"a":"\\ud83d"}', '{"b":"\ud83d"}', "NaN", "null"])
 images = st.sampled_from(
     [
         Image(media_type="image/png", data="AAAA"),
@@ -137,9 +135,7 @@ def test_a_known_prefix_hides_nothing_behind_it(wire: Wire, events: list[Event])
 
 @each_wire
 @given(events=rounds())
-def test_reading_what_was_written_keeps_calls_results_and_their_order(
-    wire: Wire, events: list[Event]
-) -> None:
+def test_reading_what_was_written_keeps_calls_results_and_their_order(wire: Wire, events: list[Event]) -> None:
     payload = wire.write("", [], events)
     found = wire.read_messages(payload["messages"]).events
     assert len([call for event in found for call in event.calls]) == len([c for e in events for c in e.calls])

@@ -94,9 +94,7 @@ def test_cache_marks_are_no_part_of_what_is_kept() -> None:
         "cache_control": {"type": "ephemeral"},
     }
     (event,) = wire.read({"role": "user", "content": [block]})
-    assert event.parts == (
-        Opaque("anthropic", {"type": "document", "source": {"type": "text", "data": "x"}}),
-    )
+    assert event.parts == (Opaque("anthropic", {"type": "document", "source": {"type": "text", "data": "x"}}),)
 
 
 def test_unknown_blocks_are_kept_with_one_warning_a_type() -> None:
@@ -162,9 +160,7 @@ def test_blank_texts_and_empty_events_write_nothing() -> None:
 
 
 def test_text_that_ends_an_assistant_message_loses_its_trailing_space() -> None:
-    out = messages(
-        user("go"), assistant("look:\n\n", ToolCall("a", "f")), result("a", "x"), assistant("done. \n")
-    )
+    out = messages(user("go"), assistant("look:\n\n", ToolCall("a", "f")), result("a", "x"), assistant("done. \n"))
     assert out[1]["content"][0]["text"] == "look:\n\n"
     assert out[3]["content"][0]["text"] == "done."
 
@@ -188,10 +184,7 @@ def test_an_id_that_comes_back_in_a_later_step_gets_a_number_on_both_sides() -> 
     ],
 )
 def test_arguments_become_an_object_whatever_they_are(arguments: str, written: dict[str, Any]) -> None:
-    assert (
-        messages(user("go"), assistant("", ToolCall("a", "f", arguments)))[1]["content"][0]["input"]
-        == written
-    )
+    assert messages(user("go"), assistant("", ToolCall("a", "f", arguments)))[1]["content"][0]["input"] == written
 
 
 def test_thinking_of_another_provider_or_without_signature_is_left_out_and_reported() -> None:

@@ -58,7 +58,9 @@ def test_a_result_whose_call_is_not_shown_becomes_text_that_names_the_call() -> 
 
 
 def test_a_late_result_is_written_where_it_arrives() -> None:
-    events = numbered(user("hi"), assistant("", ToolCall("a", "run", "{}")), assistant("moving on"), result("a", "late"))
+    events = numbered(
+        user("hi"), assistant("", ToolCall("a", "run", "{}")), assistant("moving on"), result("a", "late")
+    )
     out, _ = repair(events)
     assert kinds(out) == ["user", "assistant", "tool:a", "assistant", "user"]
     assert out[2].text == NO_RESULT

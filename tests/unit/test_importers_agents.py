@@ -75,9 +75,7 @@ def test_pi_messages_calls_and_results_become_events() -> None:
     assert (imported.session, imported.wire) == ("pi-garden", "anthropic")
     step = next(event for event in imported.events if event.calls)
     assert step.parts == (
-        Reasoning(
-            "Look first.", "anthropic", {"type": "thinking", "thinking": "Look first.", "signature": "c2ln"}
-        ),
+        Reasoning("Look first.", "anthropic", {"type": "thinking", "thinking": "Look first.", "signature": "c2ln"}),
         ToolCall("toolu_1", "read", '{"path":"beds.md"}'),
     )
     assert step.usage is not None
@@ -143,9 +141,7 @@ def test_swe_agent_text_actions_become_calls_with_their_observation_as_result() 
         ("assistant", "agent"),
     ]
     assert imported.events[1] == user("Fix the gate script.")
-    assert imported.events[2] == assistant(
-        "I list the files.", ToolCall("action_3", "bash", '{"command":"ls\\n"}')
-    )
+    assert imported.events[2] == assistant("I list the files.", ToolCall("action_3", "bash", '{"command":"ls\\n"}'))
     assert imported.events[3] == result("action_3", "gate.py", name="bash")
 
 

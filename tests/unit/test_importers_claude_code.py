@@ -112,8 +112,7 @@ def test_the_newest_message_decides_which_way_is_the_main_line() -> None:
 
 def test_a_side_chain_that_nobody_started_is_kept_and_said() -> None:
     lone = [
-        {**row, "message": {"role": "user", "content": "Other."}} if row.get("uuid") == "s1" else row
-        for row in rows()
+        {**row, "message": {"role": "user", "content": "Other."}} if row.get("uuid") == "s1" else row for row in rows()
     ]
     found = read(lone)
     child = next(child for child in found.children if child.kind == "child")

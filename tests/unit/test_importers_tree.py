@@ -27,26 +27,20 @@ def test_a_chain_is_one_line() -> None:
 
 
 def test_the_newest_message_ends_the_main_line_and_older_leaves_are_forks() -> None:
-    line = main_line(
-        [node("a", "", 1), node("b", "a", 2), node("c", "a", 3), node("d", "b", 4), node("e", "c", 5)]
-    )
+    line = main_line([node("a", "", 1), node("b", "a", 2), node("c", "a", 3), node("d", "b", 4), node("e", "c", 5)])
     assert keys(line) == ["a", "c", "e"]
     assert [(fork.after, keys(fork)) for fork in line.forks] == [("a", ["b", "d"])]
 
 
 def test_a_fork_may_fork_again() -> None:
-    line = main_line(
-        [node("a", "", 1), node("b", "a", 2), node("x", "b", 3), node("y", "b", 4), node("c", "a", 5)]
-    )
+    line = main_line([node("a", "", 1), node("b", "a", 2), node("x", "b", 3), node("y", "b", 4), node("c", "a", 5)])
     (fork,) = line.forks
     assert keys(fork) == ["b", "y"]
     assert [(below.after, keys(below)) for below in fork.forks] == [("b", ["x"])]
 
 
 def test_records_that_are_no_message_stay_with_their_parent() -> None:
-    line = main_line(
-        [node("a", "", 1), node("b", "a", 2), node("note", "b", 3, False), node("loose", "", 4, False)]
-    )
+    line = main_line([node("a", "", 1), node("b", "a", 2), node("note", "b", 3, False), node("loose", "", 4, False)])
     assert keys(line) == ["a", "b", "note", "loose"]
 
 

@@ -214,19 +214,14 @@ def test_two_assistant_events_with_an_unanswered_call_between_are_one_message() 
         ('{"a": "\\ud83d"}', '{"a": "\\ud83d"}'),
     ],
 )
-def test_arguments_are_untouched_when_they_are_json_and_wrapped_when_not(
-    arguments: str, written: str
-) -> None:
+def test_arguments_are_untouched_when_they_are_json_and_wrapped_when_not(arguments: str, written: str) -> None:
     out = messages(user("go"), assistant("", ToolCall("a", "f", arguments)))
     assert out[1]["tool_calls"][0]["function"]["arguments"] == written
     json.loads(written)
 
 
 def test_an_empty_result_is_written_in_words() -> None:
-    assert (
-        messages(user("go"), assistant("", ToolCall("a", "f")), result("a", ""))[2]["content"]
-        == "(no output)"
-    )
+    assert messages(user("go"), assistant("", ToolCall("a", "f")), result("a", ""))[2]["content"] == "(no output)"
 
 
 def test_images_of_a_result_follow_in_a_user_message_that_names_the_call() -> None:
@@ -261,9 +256,7 @@ def test_reasoning_goes_back_as_it_came_to_its_own_provider_only() -> None:
 
 def test_long_ids_and_odd_names_get_a_safe_spelling_on_both_sides_of_the_pair() -> None:
     long = "call_" + "x" * 60
-    payload = wire.write(
-        "", [], [user("go"), assistant("", ToolCall(long, "files.read:0")), result(long, "ok")]
-    )
+    payload = wire.write("", [], [user("go"), assistant("", ToolCall(long, "files.read:0")), result(long, "ok")])
     call = payload["messages"][1]["tool_calls"][0]
     assert len(call["id"]) == 40
     assert payload["messages"][2]["tool_call_id"] == call["id"]
@@ -410,6 +403,4 @@ def test_a_known_prefix_is_not_looked_at_again_but_its_open_round_is() -> None:
     bad = {"role": "user", "content": None}
     assert codes({"messages": [bad, ASKS, ANSWER, GO]}, known_prefix=2) == []
     assert codes({"messages": [bad, ASKS, GO]}, known_prefix=2) == ["missing_result"]
-    assert codes({"messages": [bad, ASKS, ANSWER, ANSWER]}, known_prefix=3, suspected=True) == [
-        "duplicate_result"
-    ]
+    assert codes({"messages": [bad, ASKS, ANSWER, ANSWER]}, known_prefix=3, suspected=True) == ["duplicate_result"]

@@ -187,14 +187,24 @@ def test_letters_that_grow_when_made_small_do_not_shift_the_cut() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["You must use the password hunter2-Tr0ub4dor.", "the password is hunter2-Tr0ub4dor", 'Passwort ist "hunter2-Tr0ub4dor"'],
+    [
+        "You must use the password hunter2-Tr0ub4dor.",
+        "the password is hunter2-Tr0ub4dor",
+        'Passwort ist "hunter2-Tr0ub4dor"',
+    ],
 )
 def test_a_password_said_in_prose_is_replaced(text: str) -> None:
     assert "hunter2-Tr0ub4dor" not in redactor(b"k" * 32)(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["the password field is required", "password min 8 chars", "password src/auth/login2.py", "set the pwd to /tmp/a1b2c3d4"]
+    "text",
+    [
+        "the password field is required",
+        "password min 8 chars",
+        "password src/auth/login2.py",
+        "set the pwd to /tmp/a1b2c3d4",
+    ],
 )
 def test_prose_about_passwords_stays(text: str) -> None:
     assert redactor(b"k" * 32)(text) == text

@@ -6,8 +6,8 @@ import json
 
 from foldmark.checkpoint import Unit
 from foldmark.events import Event, Reading, ToolCall, assistant, control, result, user
-from foldmark.salience.names import find_name, names_in, shorten, split_subwords, split_tokens
 from foldmark.salience import Tally, best_units, choose, fill, in_order, rank, rank_names
+from foldmark.salience.names import find_name, names_in, shorten, split_subwords, split_tokens
 from foldmark.salience.units import cut, cut_line, strip_number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 
@@ -300,7 +301,7 @@ def test_with_prices_the_requests_before_a_compaction_pay_no_rent_after_it() -> 
         if made.request(window=200_000).report.outcome == "applied":
             compacted.append(number)
     assert compacted
-    gaps = [after - before for before, after in zip(compacted, compacted[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(compacted)]
     assert all(gap > 12 for gap in gaps), gaps
     checkpoint = made.control.history()[0]
     assert checkpoint.head > checkpoint.boundary

@@ -100,7 +100,14 @@ def test_sizes_are_read_off_the_log_and_reported_usage_wins() -> None:
 def test_requests_before_the_last_compaction_pay_no_rent() -> None:
     events = numbered(user("a"), assistant("b"), assistant("c"))
     old = Checkpoint(version=1, boundary=1, text="", tokens=100, compacted_size=5_000, head=2)
-    found = sizes(msgspec.structs.replace(view(events[1:]), checkpoint=old), events[1:], 104, Policy.coding(prices=A5M), space(), 0.0)
+    found = sizes(
+        msgspec.structs.replace(view(events[1:]), checkpoint=old),
+        events[1:],
+        104,
+        Policy.coding(prices=A5M),
+        space(),
+        0.0,
+    )
     assert len(found.past) == 1
     assert found.landed == 5_000
 

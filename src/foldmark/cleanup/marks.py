@@ -17,9 +17,9 @@ from operator import attrgetter, is_
 import msgspec
 
 from foldmark.checkpoint import Mark
+from foldmark.cleanup.passes import VERSION, shrink
 from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
-from foldmark.cleanup.passes import VERSION, shrink
 from foldmark.policy import Cleanup, Policy
 from foldmark.profiles import Profile, profile_of_call
 from foldmark.reports import Change

@@ -52,9 +52,7 @@ def shrink(
     """The marked events in their shorter form, and what changed. Pinned ones stay as they are."""
     seen = list(_results(marked, profiles))
     newest = {one.index for one in seen[max(0, len(seen) - options.keep_results) :]} if options.keep_results else set()
-    old = [
-        one for one in seen if one.index not in newest and one.event.seq not in pins and _DONE not in one.event.meta
-    ]
+    old = [one for one in seen if one.index not in newest and one.event.seq not in pins and _DONE not in one.event.meta]
     reasons: dict[int, str] = {}
     if options.demote:
         reasons.update(_old_results(old, options))

@@ -181,7 +181,9 @@ def explain(
 def search(
     query: Annotated[str, typer.Argument(help="Words, names, a path, an error message …")],
     limit: Annotated[int, typer.Option("--limit", help="How many hits at most.", min=1, max=200)] = 10,
-    where: Annotated[Where, typer.Option("--where", help="session, children (and its sub-agents) or user.")] = "session",
+    where: Annotated[
+        Where, typer.Option("--where", help="session, children (and its sub-agents) or user.")
+    ] = "session",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     as_json: AsJson = False,

@@ -29,7 +29,7 @@ def ranged(ref: str, lines: str, bytes_: str) -> str:
             first, _, last = text.partition("-")
             if not (first.isdigit() and (last or first).isdigit()):
                 raise PolicyError(f"{text!r} is no range; write 10-40.")
-            return f"{ref.split('#')[0]}#{letter}{first}-{last or first}"
+            return f"{ref.split('#', maxsplit=1)[0]}#{letter}{first}-{last or first}"
     return ref
 
 
@@ -121,7 +121,9 @@ def request_text(made: Request) -> str:
     if made.system:
         blocks.append(f"system\n{made.system}")
     if made.tools:
-        blocks.append(f"tools: {', '.join(str(tool.get('name') or tool.get('function', {}).get('name')) for tool in made.tools)}")
+        blocks.append(
+            f"tools: {', '.join(str(tool.get('name') or tool.get('function', {}).get('name')) for tool in made.tools)}"
+        )
     blocks += [event_text(event) for event in made.messages]
     return "\n\n".join(blocks)
 
@@ -183,12 +185,20 @@ def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str]
     """A table; unless `every`, neighbours with the same status and reason share a line."""
     out = console()
     table = Table(box=None, pad_edge=False)
-    for column, side in (("events", "left"), ("status", "left"), ("tokens", "right"), ("why", "left"), ("whole", "left")):
+    for column, side in (
+        ("events", "left"),
+        ("status", "left"),
+        ("tokens", "right"),
+        ("why", "left"),
+        ("whole", "left"),
+    ):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
     for group in _groups(found, every):
         first, last = group[0], group[-1]
         refs = first.ref if first is last else f"{first.ref}-{last.seq}"
-        whole = first.artifact or (f"{sum(bool(e.artifact) for e in group)} artifacts" if any(e.artifact for e in group) else "")
+        whole = first.artifact or (
+            f"{sum(bool(e.artifact) for e in group)} artifacts" if any(e.artifact for e in group) else ""
+        )
         table.add_row(refs, first.status, f"{sum(e.tokens for e in group):,}", first.reason, whole)
     out.print(f"session {opened.name}: {len(found):,} events", markup=False)
     out.print(table)
@@ -212,7 +222,11 @@ def print_hits(query: str, hits: Sequence[Hit]) -> None:
         out.print(f"No event matches {query!r}. Try fewer or other words, or a name as it was written.", markup=False)
     for hit in hits:
         where = f" in {hit.session}" if hit.session else ""
-        out.print(f"{hit.at or hit.ref}{where} · {hit.speaker} · {hit.date or 'no date'} · {hit.score:.2f}", style="bold", markup=False)
+        out.print(
+            f"{hit.at or hit.ref}{where} · {hit.speaker} · {hit.date or 'no date'} · {hit.score:.2f}",
+            style="bold",
+            markup=False,
+        )
         out.print(f"{hit.snippet}\n", markup=False)
 
 

@@ -41,7 +41,8 @@ class Place:
         if self._store is None:
             if not create and not self.db.exists():
                 raise NotFound(
-                    str(self.db), f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another."
+                    str(self.db),
+                    f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another.",
                 )
             self._store = SQLiteStore(self.db)
         return self._store
@@ -215,7 +216,11 @@ def _contract(
         "artifacts": sum(bool(entry.artifact) for entry in inside),
         "left_out_refs": left_out,
         "epoch": report.epoch or None,
-        "warnings": [*brought.warnings, *report.warnings, *([f"The target of {target:,} tokens is not met."] if missed else [])],
+        "warnings": [
+            *brought.warnings,
+            *report.warnings,
+            *([f"The target of {target:,} tokens is not met."] if missed else []),
+        ],
         "target_tokens": target,
         "reason": report.text,
         "new_events": brought.new,

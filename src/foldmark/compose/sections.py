@@ -127,7 +127,11 @@ def _current(facts: Mapping[str, list[Fact]], root: str, longest: int) -> Candid
     if changed:
         last = max(changed, key=_changed_at)
         lines.append(Line(f"Last file {last.status}: {short(last.key, root)}", (_changed_at(last),)))
-    return Candidate(title="Where the work stands", lines=tuple(lines), must=len(lines))
+    return Candidate(
+        title="Where the work stood at the boundary (newer events follow this record)",
+        lines=tuple(lines),
+        must=len(lines),
+    )
 
 
 _TODO_ORDER = {"active": 0, "pending": 1, "done": 2, "cancelled": 3}

@@ -11,10 +11,10 @@ import re
 from typing import Any
 
 from foldmark.events import Reading, ToolCall
-from foldmark.kinds.commands import denial, error_lines, exit_code
-from foldmark.kinds.tests import TestRun, parse_tests, say
 from foldmark.facts.ledger import Ledger
 from foldmark.facts.plans import note_answer, note_plan, one_line
+from foldmark.kinds.commands import denial, error_lines, exit_code
+from foldmark.kinds.tests import TestRun, parse_tests, say
 from foldmark.profiles import Profile, command_of, decode, headline, paths_of, profile_of_call, shell_of
 
 MOST_FAILING = 20

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from foldmark.facts import intent
 from foldmark.checkpoint import Fact
-from foldmark.facts.deeds import note_result
 from foldmark.events import Paste, Reading
 from foldmark.exact import identifiers
+from foldmark.facts import intent
+from foldmark.facts.deeds import note_result
 from foldmark.facts.ledger import Ledger
 from foldmark.facts.plans import checkboxes, note_todos
 from foldmark.profiles import Profile

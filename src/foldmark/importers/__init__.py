@@ -48,9 +48,7 @@ def read(data: bytes, *, format: str = "auto", name: str = "", strict: bool = Fa
     document = open_document(data, name, notes)
     chosen = by_name.get(format) or next((known for known in FORMATS if known.sniff(document)), None)
     if chosen is None:
-        raise WireError(
-            name or "file", f"is in no format we know ({', '.join(by_name)}); name one with format=."
-        )
+        raise WireError(name or "file", f"is in no format we know ({', '.join(by_name)}); name one with format=.")
     return _named_apart(chosen.read(document, notes))
 
 

@@ -94,12 +94,8 @@ def row_of(record: Any, number: int, notes: Notes) -> Row:
         session=str(record.get("sessionId") or ""),
         agent=str(record.get("agentId") or ""),
         started_agent=str(outcome.get("agentId") or "") if isinstance(outcome, Mapping) else "",
-        message_id=str(message.get("id") or "")
-        if kind == "assistant" and isinstance(message, Mapping)
-        else "",
-        words=content
-        if isinstance(content, str)
-        else "\n".join(str(block.get("text") or "") for block in blocks),
+        message_id=str(message.get("id") or "") if kind == "assistant" and isinstance(message, Mapping) else "",
+        words=content if isinstance(content, str) else "\n".join(str(block.get("text") or "") for block in blocks),
         answers=tuple(str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"),
         kind=kind,
         is_message=is_message,
@@ -160,9 +156,7 @@ def event_rows(rows: list[Row]) -> Iterator[Step]:
 
 def _boundary(words: str, row: Row) -> Event:
     time = seconds(row.record.get("timestamp"))
-    return Event(
-        role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": "compact_boundary"}
-    )
+    return Event(role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": "compact_boundary"})
 
 
 def _assistant(rows: list[Row]) -> Event:
@@ -173,9 +167,7 @@ def _assistant(rows: list[Row]) -> Event:
         return control("api-error", record, provider="claude-code", time=time)
     parts: list[Part] = []
     for row in rows:
-        for part in read_message(
-            {**row.record["message"], "role": "assistant"}, f"line {row.number} message"
-        )[0].parts:
+        for part in read_message({**row.record["message"], "role": "assistant"}, f"line {row.number} message")[0].parts:
             if part not in parts or isinstance(part, Text):
                 parts.append(part)
     last = rows[-1].record["message"]

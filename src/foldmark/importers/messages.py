@@ -98,11 +98,7 @@ def read_rows(
     for path, row in rows:
         role = row.get("role") if isinstance(row, Mapping) else None
         if role not in _ROLES[wire]:
-            kind = (
-                f"role {role}"
-                if role
-                else str(row.get("type") if isinstance(row, Mapping) else type(row).__name__)
-            )
+            kind = f"role {role}" if role else str(row.get("type") if isinstance(row, Mapping) else type(row).__name__)
             events.append(notes.kept(kind, row, path, provider=NAME))
             continue
         read_now = reader.read_message(row, path, names)

@@ -28,11 +28,7 @@ def sniff(document: Document) -> bool:
     heads = [record for _, record in document.records[:5] if isinstance(record, Mapping)]
     return any(
         (record.get("type") == "session" and "cwd" in record)
-        or (
-            record.get("type") == "message"
-            and isinstance(record.get("message"), Mapping)
-            and "uuid" not in record
-        )
+        or (record.get("type") == "message" and isinstance(record.get("message"), Mapping) and "uuid" not in record)
         for record in heads
     )
 
@@ -47,9 +43,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         key = str(record.get("id") or "") if record.get("type") != "session" else ""
         key = key if key and key not in records else f"line {number}"
         parent = str(record.get("parentId") or "") if "parentId" in record else before
-        nodes.append(
-            Node(key, parent, number, record.get("type") in ("message", *_SUMMARIES, "custom_message"))
-        )
+        nodes.append(Node(key, parent, number, record.get("type") in ("message", *_SUMMARIES, "custom_message")))
         records[key] = (number, record)
         before = key
     header = next((record for _, record in records.values() if record.get("type") == "session"), {})
@@ -59,9 +53,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     return [msgspec.structs.replace(imported, warnings=notes.lines())]
 
 
-def _imported(
-    line: Line, records: Mapping[str, tuple[int, Mapping[str, Any]]], session: str, notes: Notes
-) -> Imported:
+def _imported(line: Line, records: Mapping[str, tuple[int, Mapping[str, Any]]], session: str, notes: Notes) -> Imported:
     events: list[Event] = []
     ends: dict[str, int] = {}
     for node in line.nodes:
@@ -187,14 +179,8 @@ def _part(block: Mapping[str, Any], path: str, provider: str, api: str) -> Part:
         return _thinking(block, path, provider, api)
     if kind == "toolCall":
         arguments = block.get("arguments")
-        text = (
-            arguments
-            if isinstance(arguments, str)
-            else compact_json(arguments if arguments is not None else {})
-        )
-        return ToolCall(
-            as_name(block.get("id"), f"{path}.id"), as_name(block.get("name"), f"{path}.name"), text
-        )
+        text = arguments if isinstance(arguments, str) else compact_json(arguments if arguments is not None else {})
+        return ToolCall(as_name(block.get("id"), f"{path}.id"), as_name(block.get("name"), f"{path}.name"), text)
     if kind == "image":
         media_type = as_text(block.get("mimeType"), f"{path}.mimeType")
         return Image(media_type=media_type, data=as_text(block.get("data"), f"{path}.data"))

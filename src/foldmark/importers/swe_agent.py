@@ -49,9 +49,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     systems: list[str] = []
     events = list(_history(rows, systems, notes) if source == "history" else _steps(rows))
     if value.get("info"):
-        notes.warn(
-            "info: the outcome of the run (exit status, submission) is no part of the conversation, left out"
-        )
+        notes.warn("info: the outcome of the run (exit status, submission) is no part of the conversation, left out")
     return [
         Imported(
             session=derived_id(NAME, events),

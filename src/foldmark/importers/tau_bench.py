@@ -37,9 +37,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         system, events = read_rows(rows, "openai-chat", about)
         if others := sorted(key for key in run if key != "traj"):
             about.warn(f"{', '.join(others)}: about the run and no part of it, left out")
-        session = (
-            f"{NAME}-{run['task_id']}.{run.get('trial', 0)}" if "task_id" in run else derived_id(NAME, events)
-        )
+        session = f"{NAME}-{run['task_id']}.{run.get('trial', 0)}" if "task_id" in run else derived_id(NAME, events)
         found.append(
             Imported(
                 session=session,

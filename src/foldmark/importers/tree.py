@@ -27,9 +27,7 @@ class Line(msgspec.Struct):
     forks: list[Line] = []
 
 
-def main_line(
-    nodes: Iterable[Node], belongs: Callable[[Node, Mapping[str, Node]], bool] | None = None
-) -> Line:
+def main_line(nodes: Iterable[Node], belongs: Callable[[Node, Mapping[str, Node]], bool] | None = None) -> Line:
     """The path to the newest message is the main line; what is not on it becomes forks, newest first.
 
     `belongs(node, line)` may claim a node that the path misses: one of parallel results, or another record

@@ -180,10 +180,7 @@ def surprises(masks: Iterable[str], tally: Tally) -> dict[str, float]:
     seen, most = tally.words.get, log(tally.events + 2.0)
     out: dict[str, float] = {}
     for mask in masks:
-        if " " in mask:
-            rarest = min([seen(word, 0) for word in mask.split()])
-        else:
-            rarest = seen(mask, 0)
+        rarest = min([seen(word, 0) for word in mask.split()]) if " " in mask else seen(mask, 0)
         value = most - _LOGS[rarest]
         out[mask] = value if value > 0.0 else 0.0
     out[""] = 0.0

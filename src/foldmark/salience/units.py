@@ -65,9 +65,8 @@ def cut(text: str) -> list[tuple[int, str]]:
         line = raw.strip()
         if not line:
             continue
-        if line[0].isdigit():
-            if numbered := _VIEW.match(line):
-                line = line[numbered.end() :] or line
+        if line[0].isdigit() and (numbered := _VIEW.match(line)):
+            line = line[numbered.end() :] or line
         size = len(line)
         start = line if size <= LONG else line[:LONG]
         alone = is_assignment(line) or (loud and LOUD_LINE.search(start))

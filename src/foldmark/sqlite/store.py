@@ -163,8 +163,7 @@ class SQLiteStore:
         now: float,
     ) -> None:
         with self._lock:
-            # What this process holds is compared with the file inside the transaction: before it would be once more.
-            known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)
+            known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
             try:
                 with self._writing() as db:
                     found = db.execute("SELECT head, facts FROM session WHERE id = ?", (known.id,)).fetchone()

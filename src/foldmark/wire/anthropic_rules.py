@@ -15,9 +15,7 @@ RULES = (
     Rule("shape", "known", "Messages, content blocks and calls are objects."),
     Rule("no_messages", "known", "At least one message is required."),
     Rule("role", "known", "Roles in `messages` are user and assistant."),
-    Rule(
-        "system_placement", "known", "System text is a top-level field; a message of role system is refused."
-    ),
+    Rule("system_placement", "known", "System text is a top-level field; a message of role system is refused."),
     Rule("first_user", "known", "The first message must be the user's."),
     Rule(
         "role_order",
@@ -36,9 +34,7 @@ RULES = (
     Rule("input_type", "known", "The input of a tool_use is an object."),
     Rule("block_role", "known", "tool_use and thinking belong to the assistant, tool_result to the user."),
     Rule("signature", "known", "A thinking block needs the signature it came with."),
-    Rule(
-        "thinking_first", "known", "With thinking enabled, a step with tools begins with its thinking block."
-    ),
+    Rule("thinking_first", "known", "With thinking enabled, a step with tools begins with its thinking block."),
     Rule(
         "thinking_order",
         "suspected",
@@ -86,9 +82,7 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
 
 
-def _problems(
-    payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int
-) -> list[Problem]:
+def _problems(payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int) -> list[Problem]:
     problems: list[Problem] = []
     if not known_prefix:
         problems += _head_problems(payload, messages)
@@ -99,9 +93,7 @@ def _problems(
             problems.append(BOOK.problem(f"messages[{at}]", "role_order", "the same role twice in a row."))
     problems += _ending_problems(payload, messages)
     if not payload.get("tools") and any(_has_tools(message) for message in messages[known_prefix:]):
-        problems.append(
-            BOOK.problem("tools", "tools_missing", "there are tool blocks and no tool is defined.")
-        )
+        problems.append(BOOK.problem("tools", "tools_missing", "there are tool blocks and no tool is defined."))
     return problems
 
 
@@ -195,14 +187,10 @@ def _order_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator
     others = 0
     for number, kind in enumerate(kinds):
         if kind == "tool_result" and others:
-            yield BOOK.problem(
-                f"{path}.content[{number}]", "result_order", "a result stands behind other blocks."
-            )
+            yield BOOK.problem(f"{path}.content[{number}]", "result_order", "a result stands behind other blocks.")
         others += kind != "tool_result"
     if kinds[-1] in _THINKING:
-        yield BOOK.problem(
-            f"{path}.content[{len(kinds) - 1}]", "thinking_last", "the message ends in thinking."
-        )
+        yield BOOK.problem(f"{path}.content[{len(kinds) - 1}]", "thinking_last", "the message ends in thinking.")
     if kinds[0] not in _THINKING and any(kind in _THINKING for kind in kinds):
         yield BOOK.problem(f"{path}.content", "thinking_order", "thinking stands behind other blocks.")
 
@@ -219,9 +207,7 @@ def _block_problems(block: Mapping[str, Any], role: Any, path: str) -> Iterator[
         yield from _call_problems(block, path)
     elif kind == "tool_result":
         if not _ID.match(str(block.get("tool_use_id") or "")):
-            yield BOOK.problem(
-                f"{path}.tool_use_id", "call_id", f"{block.get('tool_use_id')!r} is no valid id."
-            )
+            yield BOOK.problem(f"{path}.tool_use_id", "call_id", f"{block.get('tool_use_id')!r} is no valid id.")
         inner = block.get("content")
         for number, part in enumerate(inner if isinstance(inner, list) else ()):
             yield from _block_problems(part, None, f"{path}.content[{number}]")
@@ -246,9 +232,7 @@ def _ending_problems(payload: Mapping[str, Any], messages: Sequence[Message]) ->
     if last.get("role") == "assistant":
         yield BOOK.problem(path, "prefill", "the request ends with the assistant's message.")
         content = last.get("content")
-        final = (
-            content if isinstance(content, str) else (_blocks(last)[-1].get("text") if _blocks(last) else "")
-        )
+        final = content if isinstance(content, str) else (_blocks(last)[-1].get("text") if _blocks(last) else "")
         if isinstance(final, str) and final != final.rstrip():
             yield BOOK.problem(f"{path}.content", "trailing_space", "the final text ends with white space.")
     if (payload.get("thinking") or {}).get("type") != "enabled":

@@ -185,9 +185,7 @@ def _result(event: Event) -> list[Block]:
     content: list[Block] = [{"type": "text", "text": "\n".join(lines)}] if lines else []
     content += [_image(image) for image in result.images if is_supported(image)]
     content += [
-        dict(clean_value(part.raw))
-        for part in event.parts
-        if isinstance(part, Opaque) and part.provider == PROVIDER
+        dict(clean_value(part.raw)) for part in event.parts if isinstance(part, Opaque) and part.provider == PROVIDER
     ]
     block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, ID_LIMIT)}
     only_text = len(content) == 1 and content[0]["type"] == "text"

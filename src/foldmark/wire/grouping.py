@@ -141,7 +141,5 @@ def _in_call_order(group: Group[Form]) -> Group[Form]:
     if len(group.results) > 1:
         calls = [call.id for event, _ in group.assistants for call in event.calls]
         place = {call_id: at for at, call_id in reversed(list(enumerate(calls)))}
-        group.results.sort(
-            key=lambda held: place.get(held[0].result.call_id if held[0].result else "", len(calls))
-        )
+        group.results.sort(key=lambda held: place.get(held[0].result.call_id if held[0].result else "", len(calls)))
     return group

@@ -85,9 +85,7 @@ def read_message(message: Any, path: str, names: dict[str, str] | None = None) -
     message = as_mapping(message, path)
     role = message.get("role")
     if role in ("system", "developer"):
-        return [
-            Event(role="system", origin="injected", parts=_content(message.get("content"), f"{path}.content"))
-        ]
+        return [Event(role="system", origin="injected", parts=_content(message.get("content"), f"{path}.content"))]
     if role == "user":
         return [Event(role="user", origin="user", parts=_content(message.get("content"), f"{path}.content"))]
     if role == "assistant":

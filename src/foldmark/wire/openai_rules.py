@@ -38,9 +38,7 @@ RULES = (
     Rule("duplicate_tool", "suspected", "Two tools of one name: refused by several compatible servers."),
     Rule("too_many_tools", "known", "At most 128 tools in a request."),
     Rule("arguments_type", "known", "Arguments are JSON as text, never an object."),
-    Rule(
-        "arguments_json", "suspected", "Servers that parse arguments refuse a session over one cut-off text."
-    ),
+    Rule("arguments_json", "suspected", "Servers that parse arguments refuse a session over one cut-off text."),
     Rule("empty_calls", "known", "`tool_calls` must not be an empty list."),
     Rule(
         "empty_content",
@@ -52,9 +50,7 @@ RULES = (
     Rule("nul", "suspected", "U+0000 in text is refused by servers that keep it in a database."),
     Rule("image_type", "known", "Images are png, jpeg, gif or webp."),
     Rule("image_role", "known", "Image parts are allowed in user messages only."),
-    Rule(
-        "system_placement", "suspected", "Chat templates of open models want system text at the front only."
-    ),
+    Rule("system_placement", "suspected", "Chat templates of open models want system text at the front only."),
     Rule("ends_with_assistant", "suspected", "Some servers want a user or tool message last."),
 )
 BOOK = RuleBook("openai", RULES)
@@ -82,9 +78,7 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
 
 
-def _problems(
-    payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int
-) -> list[Problem]:
+def _problems(payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int) -> list[Problem]:
     problems = [] if known_prefix else list(_tool_problems(payload.get("tools") or ()))
     problems += _pair_problems(messages, known_prefix)
     for at in range(known_prefix, len(messages)):
@@ -105,9 +99,7 @@ def _tool_problems(tools: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
         if isinstance(function, Mapping):
             name = str(function.get("name") or "")
             if not _NAME.match(name):
-                yield BOOK.problem(
-                    f"{path}.function.name", "tool_name", f"{name!r} does not match the pattern."
-                )
+                yield BOOK.problem(f"{path}.function.name", "tool_name", f"{name!r} does not match the pattern.")
             if name in seen:
                 yield BOOK.problem(f"{path}.function.name", "duplicate_tool", f"{name!r} is defined twice.")
             seen.add(name)
@@ -128,9 +120,7 @@ def _pair_problems(messages: Sequence[Mapping[str, Any]], known_prefix: int) -> 
             if call_id in answered:
                 yield BOOK.problem(path, "duplicate_result", f"call {call_id!r} is answered twice.")
             elif call_id not in open_ids:
-                yield BOOK.problem(
-                    path, "orphan_result", f"no call {call_id!r} in the assistant message before."
-                )
+                yield BOOK.problem(path, "orphan_result", f"no call {call_id!r} in the assistant message before.")
             else:
                 open_ids.pop(call_id)
                 answered.add(call_id)
@@ -141,9 +131,7 @@ def _pair_problems(messages: Sequence[Mapping[str, Any]], known_prefix: int) -> 
             for number, call in enumerate(message.get("tool_calls") or ()):
                 call_path = f"{path}.tool_calls[{number}]"
                 if call.get("id") in open_ids:
-                    yield BOOK.problem(
-                        call_path, "duplicate_call_id", f"id {call.get('id')!r} is used twice."
-                    )
+                    yield BOOK.problem(call_path, "duplicate_call_id", f"id {call.get('id')!r} is used twice.")
                 open_ids[call.get("id")] = call_path
     yield from _unanswered(open_ids)
 
@@ -173,9 +161,7 @@ def _call_problems(message: Mapping[str, Any], path: str) -> Iterator[Problem]:
         where = f"{path}.tool_calls[{number}]"
         call_id = call.get("id")
         if not isinstance(call_id, str) or not 1 <= len(call_id) <= ID_LIMIT:
-            yield BOOK.problem(
-                f"{where}.id", "call_id", f"{call_id!r} is no id of 1 to {ID_LIMIT} characters."
-            )
+            yield BOOK.problem(f"{where}.id", "call_id", f"{call_id!r} is no id of 1 to {ID_LIMIT} characters.")
         function = call.get("function")
         if not isinstance(function, Mapping):
             continue
@@ -204,14 +190,10 @@ def _content_problems(message: Mapping[str, Any], path: str) -> Iterator[Problem
     for number, part in enumerate(content):
         kind = part.get("type")
         if kind == "text" and not str(part.get("text") or "").strip():
-            yield BOOK.problem(
-                f"{where}[{number}]", "blank_content", "the text is empty or only white space."
-            )
+            yield BOOK.problem(f"{where}[{number}]", "blank_content", "the text is empty or only white space.")
         if kind == "image_url":
             if role != "user":
-                yield BOOK.problem(
-                    f"{where}[{number}]", "image_role", f"an image in a message of role {role}."
-                )
+                yield BOOK.problem(f"{where}[{number}]", "image_role", f"an image in a message of role {role}.")
             image = image_of_url(str((part.get("image_url") or {}).get("url") or ""))
             if image.data and image.media_type not in SUPPORTED:
                 yield BOOK.problem(f"{where}[{number}]", "image_type", f"{image.media_type!r} is not taken.")

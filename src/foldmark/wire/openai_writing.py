@@ -134,11 +134,7 @@ def _assistant(event: Event) -> Message:
     for part in event.parts:
         if isinstance(part, Reasoning) and part.raw is not None and _replayable(part):
             message.update(clean_value(part.raw))
-        elif (
-            isinstance(part, Opaque)
-            and part.provider == PROVIDER
-            and isinstance(part.raw.get("audio"), Mapping)
-        ):
+        elif isinstance(part, Opaque) and part.provider == PROVIDER and isinstance(part.raw.get("audio"), Mapping):
             message["audio"] = {"id": part.raw["audio"].get("id")}
     if calls := event.calls:
         message["tool_calls"] = [_call(call) for call in calls]
@@ -193,12 +189,7 @@ def _content(event: Event) -> Any:
     parts: list[Message] = []
     for part in event.parts:
         if isinstance(part, (Text, Paste)):
-            if (
-                isinstance(part, Text)
-                and part.raw
-                and part.raw.get("type") == "refusal"
-                and event.role == "assistant"
-            ):
+            if isinstance(part, Text) and part.raw and part.raw.get("type") == "refusal" and event.role == "assistant":
                 parts.append({"type": "refusal", "refusal": clean_text(part.text)})
             elif part.text:
                 parts.append({"type": "text", "text": clean_text(part.text)})
