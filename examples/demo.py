@@ -2,22 +2,22 @@
 
     python examples/demo.py [TRANSCRIPT] [--target TOKENS]
 
-Without arguments it takes the session that `record_session.py` recorded over this repository, and asks for a fact
-that is known to leave the request.
+Without arguments it takes the session that `record_session.py` recorded over this repository. The fact brought back
+is looked for: the first function that a file read in the session defined and that the request does not name.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FACT = "_LINE_NUMBER = re.compile"
-QUESTION = "retrieval _LINE_NUMBER regular expression"
+DEFINED = re.compile(r"^ *\d*\t? *(def (\w{9,})\(.*)$", re.MULTILINE)
 
 
 def foldmark(*words: str, quiet: bool = False) -> str:
@@ -51,27 +51,33 @@ def main() -> None:
         print("\nWhere every event is, and why (the last lines):")
         rows = foldmark("explain", "--db", db).rstrip().splitlines()
         print("\n".join([*rows[:3], "  …", *rows[-14:]]))
-        if chosen.transcript == str(HERE / "session.json"):
-            recover(db, out)
+        recover(db, fact_outside(db, Path(out).read_text(encoding="utf-8")))
 
 
-def recover(db: str, out: str) -> None:
-    """Show that a fact is not in the request any more, and that one search and one load bring it back."""
-    if FACT in Path(out).read_text(encoding="utf-8"):
-        sys.exit(f"the demo's fact {FACT!r} is still in the request: choose another")
-    print(f"\n{FACT!r} is not in the next request. An agent that needs it asks:")
-    print(head(foldmark("search", QUESTION, "--limit", "2", "--db", db), 14))
-    hits = json.loads(foldmark("search", QUESTION, "--limit", "5", "--db", db, "--json", quiet=True))
+def fact_outside(db: str, request: str) -> tuple[str, str]:
+    """(name, line) of a function that the log knows and the request does not."""
+    log = foldmark("export", "--db", db, quiet=True)
+    for row in log.splitlines():
+        for part in json.loads(row).get("parts", ()):
+            for line, name in DEFINED.findall(part.get("text", "")) if part["type"] == "result" else ():
+                if name not in request:
+                    return name, line
+    sys.exit("everything that this session defined is still in the request: choose a smaller --target")
+
+
+def recover(db: str, fact: tuple[str, str]) -> None:
+    """One search and one load bring back what is not in the request any more."""
+    name, line = fact
+    print(f"\nThe next request does not hold {name!r}. An agent that needs it asks:")
+    print(head(foldmark("search", f"def {name}", "--limit", "1", "--db", db), 14))
+    hits = json.loads(foldmark("search", f"def {name}", "--limit", "5", "--db", db, "--json", quiet=True))
     for hit in hits:
-        at = hit["ref"]
-        text = foldmark("load", at, "--db", db, quiet=True)
-        if FACT in text:
-            print(f"$ foldmark load {at}")
-            row = next(number for number, line in enumerate(text.splitlines()) if FACT in line)
-            print("\n".join(text.splitlines()[max(0, row - 2) : row + 3]))
+        text = foldmark("load", hit["at"] or hit["ref"], "--db", db, quiet=True)
+        if line in text:
+            print(f"$ foldmark load {hit['at'] or hit['ref']}\n{head(text, 6)}")
             print("\nThe fact is back, from the log, byte for byte.")
             return
-    sys.exit(f"the search did not find {FACT!r}")
+    sys.exit(f"the search did not find {line!r}")
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ def _first_task(agent: Recorder) -> None:
         "`_RANGE` looks innocent. Before I blame it I want to see how pages are cut, in retrieval.py.",
         read("src/foldmark/retrieval.py"),
     )
-    agent.say("And the artifact store, which turns lines into bytes.", read("src/foldmark/artifacts.py"))
+    agent.say("And the artifact store, which turns lines into bytes.", read("src/foldmark/artifacts/files.py"))
     agent.say(
         "My first guess: the expression swallows the second number. I'll make it greedy and see.",
         edit(
@@ -238,7 +238,7 @@ def _first_task(agent: Recorder) -> None:
         "Adding a test file for refs.",
         bash(
             "cat > tests/unit/test_ranges.py <<'EOF'\nfrom foldmark.refs import parse\n" + RIGHT_TEST + "EOF\n"
-            "python -m pytest tests/unit/test_ranges.py -q -p no:cacheprovider"
+            "python -m pytest tests/unit/test_ranges.py -p no:cacheprovider"
         ),
         todo(
             "- [x] reproduce FM-417",
@@ -283,7 +283,7 @@ def _second_task(agent: Recorder) -> None:
 def _third_task(agent: Recorder) -> None:
     agent.say(
         "Running every unit test, short tracebacks.",
-        bash("python -m pytest tests/unit -q -p no:cacheprovider --tb=short 2>&1 | tail -60"),
+        bash("python -m pytest tests/unit -p no:cacheprovider --tb=short 2>&1 | tail -60"),
     )
     agent.say(
         "All of them ran. To be sure that my new test can fail, I'll put the bug back for a moment.",
@@ -292,7 +292,7 @@ def _third_task(agent: Recorder) -> None:
             "pair = (int(span[2]), int(span[3] or span[2]))",
             "pair = (int(span[3] and span[2] or 1), int(span[3] or span[2]))",
         ),
-        bash("python -m pytest tests/unit/test_ranges.py -q -p no:cacheprovider --tb=short 2>&1 | tail -30"),
+        bash("python -m pytest tests/unit/test_ranges.py -p no:cacheprovider --tb=short 2>&1 | tail -30"),
     )
     agent.say(
         "It fails with the bug, as it should. Taking the bug out again and running once more.",
@@ -301,7 +301,7 @@ def _third_task(agent: Recorder) -> None:
             "pair = (int(span[3] and span[2] or 1), int(span[3] or span[2]))",
             "pair = (int(span[2]), int(span[3] or span[2]))",
         ),
-        bash("python -m pytest tests/unit/test_ranges.py tests/test_floors.py -q -p no:cacheprovider 2>&1 | tail -5"),
+        bash("python -m pytest tests/unit/test_ranges.py tests/test_floors.py -p no:cacheprovider 2>&1 | tail -5"),
         todo(
             "- [x] reproduce FM-417",
             "- [x] find the cause",
@@ -312,7 +312,7 @@ def _third_task(agent: Recorder) -> None:
     )
     agent.say(
         "FM-417 is fixed in src/foldmark/refs.py, with a test in tests/unit/test_ranges.py. "
-        "The command was `python -m pytest tests/unit -q -p no:cacheprovider --tb=short`."
+        "The command was `python -m pytest tests/unit -p no:cacheprovider --tb=short`."
     )
     agent.user(
         "One more thing: which of our error classes can `foldmark load` raise, and where is each message written?"
@@ -361,7 +361,7 @@ def _fourth_task(agent: Recorder) -> None:
     agent.say(
         "One more look at how the tests pin such numbers down, because a number that a test repeats is firmer.",
         bash("grep -rn '48_000\\|15_360\\|16_000' tests/unit | head -20"),
-        bash("python -m pytest tests/unit/test_budget.py tests/unit/test_triggers.py -q -p no:cacheprovider | tail -3"),
+        bash("python -m pytest tests/unit/test_budget.py tests/unit/test_triggers.py -p no:cacheprovider | tail -3"),
     )
     agent.say(
         "The candidates are in the first listing of this task; most say in the line below where the number comes from. "

@@ -17,7 +17,7 @@ from foldmark.policy import Policy
 from foldmark.rounds import Round, border, newest_user, rounds, unanswered
 from foldmark.store import View
 
-MARKER_TOKENS = 26
+MARKER_TOKENS = 24
 """What the marker in place of a missing result costs, as a message (see `assembly.NO_RESULT`)."""
 KEPT_HEADING = 12
 """Tokens of the line that names a kept event inside the checkpoint's message."""

@@ -373,3 +373,11 @@ def test_every_fact_points_at_events_that_were_there() -> None:
 def test_control_records_and_orphan_results_make_no_facts() -> None:
     events = numbered([control("setting", {"a": 1}), result("nobody", "text")])
     assert facts_from(events)[0] == []
+
+
+def test_never_mind_takes_back_the_newest_request_alone_and_stop_all_of_them() -> None:
+    talk = [user("Fix the ticket FM-1."), user("Also count the modules."), user("Never mind the counting, then.")]
+    tasks = {fact.key: fact.status for fact in facts_from(talk)[0] if fact.kind == "task"}
+    assert (tasks["1"], tasks["2"]) == ("active", "cancelled")
+    tasks = {fact.key: fact.status for fact in facts_from([*talk[:2], user("Stop everything!")])[0] if fact.kind == "task"}
+    assert (tasks["1"], tasks["2"]) == ("cancelled", "cancelled")

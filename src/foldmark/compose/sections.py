@@ -128,7 +128,7 @@ def _current(facts: Mapping[str, list[Fact]], root: str, longest: int) -> Candid
         last = max(changed, key=_changed_at)
         lines.append(Line(f"Last file {last.status}: {short(last.key, root)}", (_changed_at(last),)))
     return Candidate(
-        title="Where the work stood at the boundary (newer events follow this record)",
+        title="Where the work stood at the boundary",
         lines=tuple(lines),
         must=len(lines),
     )

@@ -137,7 +137,8 @@ def _limit_kind(sentence: str, is_first: bool) -> str:
 def _note_tasks(
     ledger: Ledger, reading: Reading, text: str, said: Sequence[str], *, agrees: bool, stopped: bool
 ) -> None:
-    """A message opens a task; a stop cancels the open ones; an agreement takes up the last one again."""
+    """A message opens a task; a stop cancels the open ones, "never mind" the newest; an agreement takes up the last
+    one again."""
     event = reading.event
     if agrees:
         last = ledger.newest("task")
@@ -145,7 +146,9 @@ def _note_tasks(
             _set_task(ledger, reading, last, "active")
         return
     if stopped:
-        for fact in ledger.open("task") or [fact for fact in (ledger.newest("task"),) if fact]:
+        waiting = ledger.open("task") or [fact for fact in (ledger.newest("task"),) if fact]
+        # "Never mind X" takes back what was asked last; a stop ends everything that is open.
+        for fact in waiting[-1:] if "never mind" in text.lower() else waiting:
             _set_task(ledger, reading, fact, "cancelled")
         if len(text.split()) < 5:
             return
