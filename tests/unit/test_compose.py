@@ -94,11 +94,7 @@ def test_the_page_has_the_fields_that_a_newcomer_asks_for_in_order() -> None:
 
 
 def test_where_the_work_stands_names_last_words_last_command_last_failure_and_last_file() -> None:
-    text = "\n".join(
-        lines(
-            checkpoint_of(session(2), 6_000), "Where the work stood at the boundary"
-        )
-    )
+    text = "\n".join(lines(checkpoint_of(session(2), 6_000), "Where the work stood at the boundary"))
     assert "part002 fails with 409; next I will check the lock in part002." in text
     assert "pytest tests/test_part002.py" in text
     assert "tests/test_refund.py::test_part002" in text

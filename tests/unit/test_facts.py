@@ -379,5 +379,7 @@ def test_never_mind_takes_back_the_newest_request_alone_and_stop_all_of_them() -
     talk = [user("Fix the ticket FM-1."), user("Also count the modules."), user("Never mind the counting, then.")]
     tasks = {fact.key: fact.status for fact in facts_from(talk)[0] if fact.kind == "task"}
     assert (tasks["1"], tasks["2"]) == ("active", "cancelled")
-    tasks = {fact.key: fact.status for fact in facts_from([*talk[:2], user("Stop everything!")])[0] if fact.kind == "task"}
+    tasks = {
+        fact.key: fact.status for fact in facts_from([*talk[:2], user("Stop everything!")])[0] if fact.kind == "task"
+    }
     assert (tasks["1"], tasks["2"]) == ("cancelled", "cancelled")

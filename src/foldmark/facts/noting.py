@@ -146,9 +146,10 @@ def _note_tasks(
             _set_task(ledger, reading, last, "active")
         return
     if stopped:
-        waiting = ledger.open("task") or [fact for fact in (ledger.newest("task"),) if fact]
+        newest = [fact for fact in (ledger.newest("task"),) if fact]
         # "Never mind X" takes back what was asked last; a stop ends everything that is open.
-        for fact in waiting[-1:] if "never mind" in text.lower() else waiting:
+        never_mind = "never mind" in text.lower()
+        for fact in newest if never_mind else ledger.open("task") or newest:
             _set_task(ledger, reading, fact, "cancelled")
         if len(text.split()) < 5:
             return
