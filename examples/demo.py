@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ DEFINED = re.compile(r"^ *\d*\t? *(def (\w{9,})\(.*)$", re.MULTILINE)
 def foldmark(*words: str, quiet: bool = False) -> str:
     """Run one command, show it as one would type it, and return what it printed."""
     if not quiet:
-        print(f"\n$ foldmark {' '.join(words)}", flush=True)
+        print(f"\n$ foldmark {shlex.join(words)}", flush=True)
     done = subprocess.run(
         [sys.executable, "-m", "foldmark", *words], text=True, capture_output=True, check=False, encoding="utf-8"
     )
@@ -74,7 +75,7 @@ def recover(db: str, fact: tuple[str, str]) -> None:
     for hit in hits:
         text = foldmark("load", hit["at"] or hit["ref"], "--db", db, quiet=True)
         if line in text:
-            print(f"$ foldmark load {hit['at'] or hit['ref']}\n{head(text, 6)}")
+            print(f"$ foldmark load '{hit['at'] or hit['ref']}' --db {db}\n{head(text, 6)}")
             print("\nThe fact is back, from the log, byte for byte.")
             return
     sys.exit(f"the search did not find {line!r}")

@@ -14,6 +14,7 @@ from math import log
 import msgspec
 
 from foldmark.artifacts import Artifacts
+from foldmark.errors import NotFound
 from foldmark.events import Event, Reading, ToolCall
 from foldmark.readings import call_text, with_calls
 from foldmark.refs import Ref, event_ref
@@ -320,7 +321,9 @@ def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> 
 def read_page(artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: int = PAGE_CHARACTERS) -> Loaded:
     """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where
     there is one. Pages joined give the body again. Raises NotFound."""
-    size, _ = artifacts.size(tenant, sha256)
+    size, count = artifacts.size(tenant, sha256)
+    if (ref.lines and ref.lines[0] > max(count, 1)) or (ref.bytes and ref.bytes[0] > size):
+        raise NotFound(str(ref), f"{ref} is behind the end: there are {count:,} lines, {size:,} bytes.")
     start, stop = ref.bytes or (artifacts.span(tenant, sha256, *ref.lines) if ref.lines else (0, size))
     stop = min(stop, size)
     data = artifacts.read(tenant, sha256, start, min(stop, start + 4 * limit))

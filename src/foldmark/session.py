@@ -364,7 +364,8 @@ class Session:
             space = room(frame, self.policy, view.state)
             events = dressed(*clean(view.events, view.mark, self.policy))
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
-            return expected_next(self.policy, space, sizes(view, events, head, self.policy, space, self._clock()))
+            measured = sizes(view, events, head, self.policy, space, self._clock())
+            return expected_next(self.policy, space, measured, first=view.checkpoint is None)
 
 
 def _hash(text: str) -> str:

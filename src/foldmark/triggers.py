@@ -81,21 +81,18 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
         return Reason("manual", above, 0, "asked for")
     if _in_vain(view, measured):
         return None
+    if room.forced and _target_is_due(view, room, above):
+        return Reason(
+            "target", above, room.trigger, f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}"
+        )
     if above >= room.cap:
         return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
-    if above < room.nothing_below or above < view.state.held:
+    if above < room.nothing_below or _is_held(view, above):
         return None
     if policy.triggers is not None:
         reason: Reason | None = policy.triggers(view, now)
         return reason
     if room.forced:
-        if _first_of_target(view, room, above) or above >= max(room.trigger, _landed(view) - room.static):
-            return Reason(
-                "target",
-                above,
-                room.trigger,
-                f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}",
-            )
         return None
     if policy.prices is not None:
         return rent(policy.prices, room, measured)
@@ -105,6 +102,17 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
             f"{above:,} tokens above the static prefix; without prices {room.trigger:,} is the limit",
         )  # fmt: skip
     return None
+
+
+def _target_is_due(view: View, room: Room, above: int) -> bool:
+    if _is_held(view, above):
+        return False
+    return _first_of_target(view, room, above) or above >= max(room.trigger, _landed(view) - room.static)
+
+
+def _is_held(view: View, above: int) -> bool:
+    """Whether an undo holds every trigger but the cap."""
+    return above < view.state.held
 
 
 def _first_of_target(view: View, room: Room, above: int) -> bool:
@@ -145,13 +153,17 @@ def rent_account(prices: Price, room: Room, measured: Sizes) -> tuple[float, flo
     return after - before, paid
 
 
-def expected_next(policy: Policy, room: Room, measured: Sizes, growth: float | None = None) -> tuple[int, str]:
+def expected_next(
+    policy: Policy, room: Room, measured: Sizes, growth: float | None = None, *, first: bool = False
+) -> tuple[int, str]:
     """(size of the whole request at which the next compaction is expected, why). `growth` is tokens per request;
-    None takes the mean since the last compaction.
+    None takes the mean since the last compaction. `first`: nothing was compacted yet.
 
     With prices: X - Y = sqrt(2 g K / r) above what a compaction leaves; else the trigger.
     """
     limit = room.static + room.cap
+    if room.forced and first:
+        return min(room.static + room.landing, limit), "target: the first one comes as soon as it is passed"
     if policy.prices is None:
         size = room.static + (room.trigger if room.trigger < room.cap else room.cap)
         word = "target" if room.forced else "no prices are given, so the fixed size rules"

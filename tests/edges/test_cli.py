@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +243,57 @@ def test_an_edited_transcript_becomes_a_fork_once(desk: Desk) -> None:
     again = desk.json("import", desk.write(edited))
     assert (first["forked_at"], first["new"]) == ("event:9", 3)
     assert (again["forked_at"], again["new"], again["session"]) == (None, 0, first["session"])
+
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+SESSION = Path(__file__).resolve().parents[2] / "examples" / "session.json"
+
+
+def test_the_same_transcript_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    made = []
+    for seed in ("1", "2"):
+        out = tmp_path / f"{seed}.json"
+        words = ["compact", str(SESSION), "--target", "12000", "--db", str(tmp_path / f"{seed}.db"), "--out", str(out)]
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-m", "foldmark", *words], check=True, capture_output=True, env=env)
+        made.append(out.read_bytes())
+    assert made[0] == made[1]
+
+
+def test_a_sub_agent_of_a_transcript_is_named_and_can_be_compacted(desk: Desk) -> None:
+    path = SAMPLES / "claude-code.jsonl"
+    done = desk.json("compact", path)
+    assert "--session NAME" in " ".join(done["warnings"])
+    child = next(row["session"] for row in desk.json("sessions") if row["kind"] == "child")
+    events = desk.json("compact", path, "--session", child)["events"]
+    again = desk.json("compact", path, "--session", child)
+    assert (again["session"], again["events"], again["new_events"]) == (child, events, 0)
+    assert len(desk.json("sessions")) == len({row["session"] for row in desk.json("sessions")}) == 3
+
+
+def test_a_file_of_many_sessions_knows_no_session_that_is_not_in_it(desk: Desk) -> None:
+    message = desk.json("compact", SAMPLES / "tau-bench.json", "--session", "nope", code=2)["message"]
+    assert "holds no session 'nope'" in message
+    assert not desk.db.exists()
+
+
+def test_an_out_folder_that_is_not_there_is_found_before_anything_is_done(desk: Desk) -> None:
+    path = desk.write(long_session(60))
+    out = desk.folder / "no" / "next.json"
+    assert "there is no folder" in desk.json("compact", path, "--target", 12_000, "--out", out, code=2)["message"]
+    assert not desk.db.exists()
+
+
+def test_lines_behind_the_end_are_not_found(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(2)))
+    assert "behind the end" in desk.json("load", "event:3#L999-1000", code=2)["message"]
+
+
+def test_a_file_that_cannot_be_read_is_named_in_a_sentence(desk: Desk) -> None:
+    message = desk.json("import", desk.folder / "nothing.json", code=2)["message"]
+    assert message.endswith("nothing.json cannot be read or written: No such file or directory.")
+
+
+def test_before_the_first_compaction_the_target_itself_is_announced(desk: Desk) -> None:
+    desk.json("compact", desk.write(long_session(6)), "--target", 90_000)
+    assert "near 90,000 tokens" in desk.run("explain")

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import msgspec
 
+import pytest
+
 from foldmark.artifacts import MemoryArtifacts
+from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event, Reading, ToolCall, ToolResult, assistant, control, result, user
 from foldmark.memory import MemoryStore
 from foldmark.refs import Ref, parse
@@ -243,7 +246,9 @@ def test_a_page_gives_the_lines_or_bytes_that_were_asked_for() -> None:
     data = b"".join(b"line %d\n" % n for n in range(1, 100))
     assert "".join(page.text for page in pages(data, "artifact:1#L10-12", 9)) == "line 10\nline 11\nline 12\n"
     assert pages(data, "artifact:1#B0-6", 100)[0].text == "line 1"
-    assert pages(data, "artifact:1#L500-600", 100) == [Loaded(ref="artifact:1#L500-600")]
+    for behind in ("artifact:1#L500-600", "artifact:1#B90000-90009"):
+        with pytest.raises(NotFound, match="99 lines"):
+            pages(data, behind, 100)
     assert pages(b"", "artifact:1", 100) == [Loaded(ref="artifact:1")]
 
 

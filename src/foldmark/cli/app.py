@@ -58,7 +58,10 @@ def root(
 def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
     """One clear sentence on standard error (JSON too, when asked for), and the exit code: 4 when the work itself
     failed, 2 when the input was bad."""
-    message, code = str(error), 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
+    message = str(error)
+    if isinstance(error, OSError):
+        message = f"{error.filename or 'the file'} cannot be read or written: {error.strerror or error}."
+    code = 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
     if as_json:
         outcome = {"outcome": "failed"} if code == 4 else {}
         print(json.dumps({**outcome, "error": type(error).__name__, "message": message}, ensure_ascii=False))

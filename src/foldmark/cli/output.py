@@ -19,7 +19,9 @@ from foldmark.retrieval import Hit, Loaded
 
 
 def console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    """Standard output; wide when it is no terminal, so that ids in pipes stay whole."""
+    plain = Console(highlight=False, soft_wrap=True)
+    return plain if plain.is_terminal else Console(highlight=False, soft_wrap=True, width=240)
 
 
 def ranged(ref: str, lines: str, bytes_: str) -> str:

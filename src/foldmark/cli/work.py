@@ -109,6 +109,11 @@ def read_transcript(path: Path, format: str, strict: bool, session: str) -> impo
     chosen = next((one for one in found if one.session == session), None)
     if chosen:
         return chosen
+    if session:
+        names = ", ".join(one.session for one in found[:10])
+        raise NotFound(
+            session, f"{path.name} holds no session {session!r}. It holds: {names}{', …' if len(found) > 10 else ''}."
+        )
     longest = max(found, key=lambda one: len(one.events))
     others = ", ".join(one.session for one in found[:5])
     note = (
@@ -119,15 +124,25 @@ def read_transcript(path: Path, format: str, strict: bool, session: str) -> impo
 
 
 def _bring(place: Place, imported: importers.Imported, policy: Policy) -> tuple[Session, Brought]:
+    """Bring the transcript in; `--session` names it anew, or chooses one of its sub-agents and branches."""
+    inside = {f"{imported.session}/{child.imported.session}" for child in imported.children}
+    if place.session in inside:
+        _, brought = _record(place, imported, policy, "")
+        opened = Session(place.session, store=place.store(), policy=policy)
+        return opened, msgspec.structs.replace(brought, session=opened.name, children=())
+    return _record(place, imported, policy, place.session)
+
+
+def _record(place: Place, imported: importers.Imported, policy: Policy, session: str) -> tuple[Session, Brought]:
     console = Console(stderr=True)
     total = len(imported.events)
     if total < 200 or not console.is_terminal:
-        return bring_in(imported, place.store(create=True), policy, session=place.session)
+        return bring_in(imported, place.store(create=True), policy, session=session)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("reading events", total=total)
         return bring_in(
-            imported, place.store(create=True), policy, session=place.session,
+            imported, place.store(create=True), policy, session=session,
             progress=lambda done, new: progress.update(task, completed=done, total=new),
         )  # fmt: skip
 
@@ -146,7 +161,7 @@ def import_transcript(place: Place, path: Path, *, policy: str | None, format: s
         "known": brought.known,
         "forked_at": event_ref(brought.forked_at) if brought.forked_at else None,
         "children": list(brought.children),
-        "warnings": list(brought.warnings),
+        "warnings": [*brought.warnings, *_asides(brought)],
     }
 
 
@@ -167,6 +182,8 @@ def compact_transcript(
     if window is not None and window < 1_000:
         raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
     chosen = read_policy(policy)
+    if out and not out.parent.is_dir():
+        raise PolicyError(f"--out: there is no folder {out.parent}; nothing was done.")
     if target is not None:
         chosen = chosen.replace(budget={"target_tokens": target})
     imported = read_transcript(path, format, strict, place.session)
@@ -181,6 +198,22 @@ def compact_transcript(
     found = opened.explain()
     contract = _contract(place, opened, made, found, brought, target)
     return Compaction(contract, opened, made, found, opened.next_compaction())
+
+
+def _asides(brought: Brought) -> list[str]:
+    """What a person should know about the import: a fork, and sessions that stand beside this one."""
+    said = []
+    if brought.forked_at is not None:
+        where = f"behind event:{brought.forked_at}" if brought.forked_at else "from its beginning"
+        said = [f"The transcript differs from the log {where}; it goes on as the fork {brought.session}."]
+    if not brought.children:
+        return said
+    names = ", ".join(brought.children[:3]) + (", …" if len(brought.children) > 3 else "")
+    return [
+        *said,
+        f"{len(brought.children)} sub-agent session(s) or branches are sessions of their own and not in this request: "
+        f"{names}. --session NAME compacts one of them.",
+    ]
 
 
 def _write(out: Path, data: bytes) -> None:
@@ -218,6 +251,7 @@ def _contract(
         "epoch": report.epoch or None,
         "warnings": [
             *brought.warnings,
+            *_asides(brought),
             *report.warnings,
             *([f"The target of {target:,} tokens is not met."] if missed else []),
         ],

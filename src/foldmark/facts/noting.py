@@ -146,7 +146,7 @@ def _note_tasks(
             _set_task(ledger, reading, last, "active")
         return
     if stopped:
-        newest = [fact for fact in (ledger.newest("task"),) if fact]
+        newest = sorted(ledger.all("task"), key=lambda fact: int(fact.key))[-1:]
         # "Never mind X" takes back what was asked last; a stop ends everything that is open.
         never_mind = "never mind" in text.lower()
         for fact in newest if never_mind else ledger.open("task") or newest:

@@ -183,7 +183,7 @@ class Tally:
         self.said += len(event.text) if by_agent else 0
         self.words.update(words_of(tokens))
         known, seq = self.names, event.seq
-        for name in set(map(name_of, tokens)):
+        for name in sorted(set(map(name_of, tokens))):  # sets differ in order from process to process
             if row := known.get(name):
                 known[name] = [row[0] + 1, seq, row[2] + by_agent]
             elif name:

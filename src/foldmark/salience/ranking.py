@@ -41,7 +41,7 @@ def rank(
     rows: list[_Row] = []
     for unit in units:
         line = strip_number(unit.text)
-        names = [name for name in names_in(unit.text) if name in chances] if chances else []
+        names = sorted(name for name in names_in(unit.text) if name in chances) if chances else []
         rows.append((unit, line, names, template(unit.text), unit.tokens**-PRICE_POWER))
     values = _values(rows, range(len(rows)), dict(chances), falling=False)
     for _ in range(2):  # the falls depend on the order, and the order on the falls: two rounds settle it
@@ -128,4 +128,4 @@ def rank_names(tally: Tally, upto: int, limit: int) -> list[Name]:
         if by_agent:
             age = max(0, upto - where) / (upto or 1)
             rows.append(Name(name, uses, where, round((by_agent + 0.3 * log(1 + uses)) / (1 + 4 * age), 3)))
-    return heapq.nlargest(limit, rows, key=lambda name: name.score)
+    return heapq.nlargest(limit, rows, key=lambda name: (name.score, name.where, name.name))
