@@ -203,12 +203,20 @@ def test_a_senseless_ref_is_not_found(store: Any, ref: str) -> None:
         session.load(ref)
 
 
-@pytest.mark.parametrize("span", ["#L9-2", "#L9-12", "#B5-2", "#B900-901", "#L0-0"])
-def test_a_range_outside_the_text_is_an_empty_page_and_no_exception(store: Any, span: str) -> None:
+@pytest.mark.parametrize("span", ["#B5-2", "#L3-2", "#L0-0"])
+def test_a_range_with_nothing_in_it_is_an_empty_page(store: Any, span: str) -> None:
     session = fresh(SMALL, store)
     session.record(user("a\nb\nc"))
     loaded = session.load(f"event:1{span}")
     assert (loaded.text, loaded.events, loaded.next) == ("", (), "")
+
+
+@pytest.mark.parametrize("span", ["#L9-2", "#L9-12", "#B900-901"])
+def test_a_range_behind_the_end_says_where_the_end_is(store: Any, span: str) -> None:
+    session = fresh(SMALL, store)
+    session.record(user("a\nb\nc"))
+    with pytest.raises(NotFound, match="there are 3 lines, 5 bytes"):
+        session.load(f"event:1{span}")
 
 
 @pytest.mark.parametrize("window", [3_000, 4_000, 9_000])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import msgspec
-
 import pytest
 
 from foldmark.artifacts import MemoryArtifacts
