@@ -191,7 +191,6 @@ def write_checkpoint(
         names=tuple(chosen_names),
         target=landing_tokens,
         time=now,
-        author="code",
         warnings=warnings,
     )
 
