@@ -9,7 +9,7 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Draft, cost, priced
-from foldmark.events import Event, Part, Paste, Text, ToolCall, ToolResult, injected
+from foldmark.events import CONTINUES, Event, Part, Paste, Text, ToolCall, ToolResult, injected
 from foldmark.policy import Layout
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
@@ -203,7 +203,7 @@ def repair(events: Sequence[Event]) -> tuple[list[Event], list[str]]:
     for event in events:
         result = event.result
         if event.role == "assistant":
-            if waiting or held:
+            if (waiting or held) and CONTINUES not in event.meta:
                 close()
             step = _named(event)
             out.append(step)

@@ -13,6 +13,10 @@ from typing import Any, Literal
 
 import msgspec
 
+CONTINUES = "continues"
+"""`meta` key of an assistant event that is the rest of the step at the seq it names (a transcript grew in mid-step).
+Its fingerprints are those of the whole step, so that the transcript matches again."""
+
 Role = Literal["system", "user", "assistant", "tool", "control"]
 Origin = Literal["user", "agent", "tool", "injected", "control"]
 

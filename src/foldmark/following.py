@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
-from foldmark.events import Event, Paste, Text, ToolResult, linked, named
+from foldmark.events import CONTINUES, Event, Paste, Text, ToolResult, fingerprint, linked, named
 from foldmark.store import Key, Match, Store
 from foldmark.written import Read, restored
 
@@ -63,7 +63,8 @@ def follow(
     place, head = _settled(store, key, root, line)
     there = msgspec.structs.replace(key, session=place.session)
     behind = _chained(store.log(there, place.seq + 1, head))
-    is_fork = bool(line and behind) and (retry or place.skipped + place.count < len(line))
+    reads, line, grew = _grown(reads, line, place, behind)
+    is_fork = bool(line and behind) and not grew and (retry or place.skipped + place.count < len(line))
     whole = msgspec.structs.replace(there, scope="", sees="all")
     log = store.log(whole, 1, place.seq if is_fork else max(head, place.seq))
     found = _seqs(reads, line, place, log)
@@ -80,6 +81,29 @@ def follow(
         head=place.seq if is_fork else head,
         seqs=tuple(seqs),
     )
+
+
+def _grown(
+    reads: list[Read], line: list[Read], place: _Place, behind: Sequence[Event]
+) -> tuple[list[Read], list[Read], bool]:
+    """A transcript that was read while an assistant step was still being written: the step at the end of the log is
+    the beginning of the one that is offered now. Its rest comes in as an event of its own that continues the step."""
+    at = place.skipped + place.count
+    if len(behind) != 1 or at >= len(line) or behind[0].role != "assistant":
+        return reads, line, False
+    short, read = behind[0], line[at]
+    count = len(short.parts)
+    head = msgspec.structs.replace(read.event, parts=read.event.parts[:count], plain="")
+    if read.is_ours or len(read.event.parts) <= count or fingerprint(head) != short.plain:
+        return reads, line, False
+    rest = msgspec.structs.replace(
+        read.event,
+        parts=read.event.parts[count:],
+        plain=read.plain,
+        meta={**read.event.meta, CONTINUES: str(short.seq)},
+    )
+    new = msgspec.structs.replace(read, event=rest)
+    return [new if one is read else one for one in reads], [new if one is read else one for one in line], True
 
 
 def _chained(events: Sequence[Event]) -> list[Event]:

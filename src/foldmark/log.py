@@ -16,7 +16,7 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint, Fact, Mark
 from foldmark.errors import IdConflict, NotFound
-from foldmark.events import Event, ToolCall, fingerprint, linked, to_json
+from foldmark.events import CONTINUES, Event, ToolCall, fingerprint, linked, to_json
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.store import Key, OpenCall, ScopeState, View, sees
@@ -119,6 +119,8 @@ class Log:
                 continue
             link = ""
             if event.role not in ("control", "system"):
+                if CONTINUES in event.meta:  # the whole step takes the place of its beginning
+                    chain = self._chain_before(new)
                 link = chain = linked(chain, plain)
             name = event.id or "e" + (link or _digest(f"{before} {plain}"))
             while name in batch or name in self.seqs:  # a client's id that looks like a derived one
@@ -129,6 +131,11 @@ class Log:
             new.append(numbered)
             batch[name], before = numbered, name
         return new, known
+
+    def _chain_before(self, new: Sequence[Event]) -> str:
+        """The chain in front of the newest chained event."""
+        links = [event.chain for event in (*self.events[-50:], *new) if event.chain]
+        return links[-2] if len(links) > 1 else ""
 
     def by_id(self, name: str) -> Event | None:
         seq = self.seqs.get(name)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from foldmark.events import Event, ToolCall
+from foldmark.events import CONTINUES, Event, ToolCall
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def _ends(events: Sequence[Event]) -> list[int]:
     for index, event in enumerate(events):
         role = event.role
         if role == "assistant":
-            if answered:
+            if answered and CONTINUES not in event.meta:
                 ends.append(end)
             answered, riding, end = True, True, index + 1
         elif answered and (role == "tool" or (role == "control" and riding)):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from foldmark.events import (
@@ -21,12 +22,15 @@ from foldmark.events import (
     result,
     user,
 )
+from foldmark.importers import read
+from foldmark.importing import bring_in
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
 from foldmark.wire import anthropic, openai_chat
 from making import long_session, tool_round
+from pairs import pair_errors
 
 LINE = [user("one"), *tool_round(1), assistant("two"), user("three"), assistant("four")]
 
@@ -428,3 +432,41 @@ def test_a_retry_does_not_take_the_fork_that_an_edit_begins() -> None:
     waiting.record(assistant("the retried answer"))
     assert other.name != waiting.name
     assert texts(waiting)[-2:] == ["three", "the retried answer"]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_step_that_was_still_being_written_goes_on_in_the_same_session(cut: int) -> None:
+    calls = (ToolCall("p1", "read", '{"path":"a.py"}'), ToolCall("p2", "read", '{"path":"b.py"}'))
+    step = assistant("Reading two files and", *calls)
+    whole = [user("go"), step, result("p1", "one"), result("p2", "two"), assistant("done"), user("next")]
+    short = msgspec.structs.replace(step, parts=step.parts[:cut])
+    made = session([user("go"), short])
+    made.request(window=50_000)
+    found = made.follow(whole)
+    assert (found.forked_at, made.name) == (None, "s")
+    assert len(found.new) == 4 + (cut < 3)
+    payload = made.request(window=50_000).payload()
+    assert pair_errors(payload) == []
+    assert [message["role"] for message in payload["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+        "user",
+    ]
+    assert payload["messages"][1]["content"] == "Reading two files and"
+    assert len(payload["messages"][1]["tool_calls"]) == 2
+    again = made.follow([*whole, assistant("and more")])
+    assert ([event.text for event in again.new], again.forked_at) == (["and more"], None)
+
+
+def test_every_cut_of_a_claude_code_file_grows_back_into_one_session() -> None:
+    data = (Path(__file__).resolve().parents[1] / "samples" / "claude-code.jsonl").read_bytes()
+    lines = data.splitlines(keepends=True)[:14]  # behind them the sample rewinds, which is a fork by right
+    for at in range(2, len(lines)):
+        store = MemoryStore()
+        first, _ = bring_in(read(b"".join(lines[:at]), name="c.jsonl")[0], store)
+        grown, brought = bring_in(read(b"".join(lines), name="c.jsonl")[0], store)
+        assert (brought.forked_at, grown.name) == (None, first.name), f"cut behind line {at}"
+        assert bring_in(read(b"".join(lines), name="c.jsonl")[0], store)[1].new == 0

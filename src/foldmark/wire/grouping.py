@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from foldmark.events import Event
+from foldmark.events import CONTINUES, Event
 
 Form = TypeVar("Form")
 Message = dict[str, Any]
@@ -124,7 +124,8 @@ def grouped(events: Iterable[Event], forms: Forms[Form], start: int = 0) -> list
         if not form:
             continue
         if role == "assistant":
-            if assistants and not results and not others and any(held[0].calls for held in assistants):
+            is_one_step = CONTINUES in event.meta or any(held[0].calls for held in assistants)
+            if assistants and not results and not others and is_one_step:
                 assistants.append((event, form))
                 continue
             assistants, results, others = [(event, form)], [], []
