@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -79,7 +79,6 @@ class Request:
     stable: int
     max_output: int | None = None
     reserve: int = 4_096
-    _memo: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def _place(self) -> tuple[str, str, int]:
         first = next((message for message in self.messages if message.seq), None)
@@ -99,19 +98,16 @@ class Request:
         """The request as the provider's API takes it, validated. Raises WireError with the path and the reason.
 
         Only refusals that are *known* raise; what some servers are suspected to refuse is left to
-        `wire.validate(payload)`.
+        `wire.validate(payload)`. Each call gives a payload of the caller's own, to mark or extend.
         """
-        key = model or ""
-        if key not in self._memo:
-            limit = self.max_output or (self.reserve if getattr(self.wire, "NEEDS_MAX_OUTPUT", False) else None)
-            out = self.wire.write(self.system, self.tools, self.messages, model=model, max_output=limit)
-            problems = self.wire.validate(out, self._valid_messages())
-            if problems:
-                first = problems[0]
-                raise WireError(first.path, f"{first.message} ({first.code}; {len(problems)} problem(s) in all)")
-            _validated.put(self._place(), _Valid(self.messages, len(out["messages"])))
-            self._memo[key] = out
-        return dict(self._memo[key])
+        limit = self.max_output or (self.reserve if getattr(self.wire, "NEEDS_MAX_OUTPUT", False) else None)
+        out: dict[str, Any] = self.wire.write(self.system, self.tools, self.messages, model=model, max_output=limit)
+        problems = self.wire.validate(out, self._valid_messages())
+        if problems:
+            first = problems[0]
+            raise WireError(first.path, f"{first.message} ({first.code}; {len(problems)} problem(s) in all)")
+        _validated.put(self._place(), _Valid(self.messages, len(out["messages"])))
+        return out
 
 
 class _Valid(msgspec.Struct):
@@ -124,7 +120,7 @@ _validated: Recent[_Valid] = Recent()
 
 def static_tokens(system: str, tools: Sequence[Mapping[str, Any]]) -> int:
     """Tokens of the static prefix: system text with its message overhead, and tool schemas."""
-    return (count(system) + 4 if system else 0) + tool_tokens(tools)
+    return (count(system) + MESSAGE_OVERHEAD if system else 0) + tool_tokens(tools)
 
 
 def priced(event: Event) -> Event:

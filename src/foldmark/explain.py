@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foldmark.drafts import Request
 from foldmark.events import Event
-from foldmark.refs import artifact_ref, event_ref
+from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Entry
 from foldmark.store import View
 
@@ -30,7 +30,7 @@ def entries(log: Sequence[Event], view: View, made: Request) -> list[Entry]:
             pinned = event.seq in view.pins
             status, reason = "kept", "pinned" if pinned else "the current request, verbatim behind the checkpoint"
         elif event.seq <= boundary:
-            status, reason = "covered", f"by compaction:{version}"
+            status, reason = "covered", f"by {compaction_ref(version)}"
         elif change and change.status == "demoted" and event.seq not in shown:
             status, reason = "left_out", f"nothing of it is left to show: {change.reason}"
         elif change and change.status in ("demoted", "left_out"):

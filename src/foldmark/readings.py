@@ -10,9 +10,6 @@ import msgspec
 from foldmark.events import Body, Event, Paste, Reading, Text, ToolCall, ToolResult
 from foldmark.redact import redact_json
 
-NOTED_CHARACTERS = 1_048_576
-"""Of a larger body, units and pieces are taken from the first and last half of this much: 1 MiB (selection, 7)."""
-
 
 class Made(Protocol):
     """A call and where it was made, as the store's context gives it."""

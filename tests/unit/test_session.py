@@ -331,3 +331,15 @@ def test_what_is_below_the_target_is_left_alone_byte_for_byte() -> None:
     request = made.request(window=1_000_000)
     assert (request.report.outcome, request.report.changes) == ("not_due", ())
     assert list(request.messages) == made.store.log(made.key)
+
+
+def test_a_payload_is_the_callers_own_to_change() -> None:
+    made = session(policy=Policy.coding())
+    made.record(*long_session(3))
+    request = made.request(window=50_000, wire=anthropic)
+    spoiled = request.payload()
+    spoiled["messages"][-1]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    spoiled["messages"].clear()
+    for again in (request.payload(), made.request(window=50_000, wire=anthropic).payload()):
+        assert len(again["messages"]) == 7
+        assert "cache_control" not in str(again)
