@@ -106,7 +106,7 @@ class Request:
         if problems:
             first = problems[0]
             raise WireError(first.path, f"{first.message} ({first.code}; {len(problems)} problem(s) in all)")
-        _validated.put(self._place(), _Valid(self.messages, len(out["messages"])))
+        _validated.put(self._place(), _Valid(self.messages, len(out[self.wire.MESSAGES])))
         return out
 
 

@@ -29,25 +29,29 @@ def chunks_of(wire: Any, messages: Sequence[Event]) -> list[list[Event]]:
 def _says(wire: Any, event: Event) -> bool:
     if event.result or event.calls or event.text.strip():
         return True
-    return bool(wire.write("", (), [event])["messages"])
+    return bool(_written(wire, [event]))
+
+
+def _written(wire: Any, messages: Sequence[Event]) -> list[Any]:
+    out: list[Any] = wire.write("", (), messages)[wire.MESSAGES]
+    return out
 
 
 def form_of(wire: Any, chunk: Sequence[Event]) -> list[Any]:
     """The messages of a chunk; what a wire puts in front of a list that begins with an assistant is left out."""
-    written: list[Any] = wire.write("", (), chunk)["messages"]
-    opens = chunk[0].role == "assistant" and bool(written) and written[0]["role"] != "assistant"
-    return written[1:] if opens else written
+    written = _written(wire, chunk)
+    return written[1:] if wire.OPENING and chunk[0].role == "assistant" else written
 
 
 def opening_of(wire: Any, chunk: Sequence[Event]) -> list[Event]:
     """What the wire puts in front of a request that begins with this chunk."""
-    written = wire.write("", (), chunk)["messages"]
+    written = _written(wire, chunk)
     return read_back(wire, written[: len(written) - len(form_of(wire, chunk))])
 
 
 def numbered_forms(wire: Any, messages: Sequence[Event], forms: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The same forms as they stand in the whole request, where call ids that were used before carry a number."""
-    written = wire.write("", (), messages)["messages"]
+    written = _written(wire, messages)
     out, at = [], len(written) - sum(map(len, forms))
     for form in forms:
         out.append(written[at : at + len(form)])

@@ -4,8 +4,10 @@ budgets.
 A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the two we have; each offers what
 `Wire` names:
 
-- `NAME` and `OVERHEAD` (tokens on top of the counts of the parts)
-- `read(message_or_reply) -> list[Event]` and `read_messages(messages, system=, tools=) -> Transcript`
+- `NAME`, `OVERHEAD` (tokens on top of the counts of the parts), `MESSAGES` (the key of a payload that holds the
+  conversation) and `OPENING` (what is written in front of one that begins with the assistant, if anything)
+- `read(message_or_reply) -> list[Event]`, `read_messages(messages, system=, tools=) -> Transcript` and
+  `read_payload(payload) -> Transcript`
 - `write(system, tools, events, *, model=, max_output=) -> dict`, the payload as the API takes it
 - `lost(events) -> list[str]`, what `write` leaves out because this provider cannot take it
 - `validate(payload, known_prefix=0, *, suspected=False) -> list[Problem]` against `RULES`, what the provider
@@ -32,12 +34,16 @@ class Wire(Protocol):
     """What every wire module offers."""
 
     NAME: str
+    MESSAGES: str
+    OPENING: str
     OVERHEAD: Overhead
     RULES: tuple[Rule, ...]
 
     def read(self, reply: Any) -> list[Event]: ...
 
     def read_messages(self, messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript: ...
+
+    def read_payload(self, payload: Mapping[str, Any]) -> Transcript: ...
 
     def write(
         self,

@@ -77,6 +77,12 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
     )
 
 
+def read_payload(payload: Mapping[str, Any]) -> Transcript:
+    """A whole payload (`system`, `messages`, `tools`) as a transcript. Raises WireError."""
+    messages = items(payload.get("messages"), "messages")
+    return read_messages(messages, payload.get("system"), payload.get("tools"))
+
+
 def unknown_blocks(events: Iterable[Event]) -> list[str]:
     """One warning for every block type that was kept whole because we do not know it."""
     kinds = {

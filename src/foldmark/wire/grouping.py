@@ -60,7 +60,8 @@ class Writer(Generic[Form]):
     """Turns events into messages; a list that goes on from one written before costs only its new end.
 
     `extend(messages, group, used)` writes one group; `copy(message)` makes a message that the caller may
-    change. The last `keep` lists are remembered, so that a few sessions can take turns.
+    change. The last `keep` lists are remembered, so that a few sessions can take turns. `may_grow(message)` says
+    whether a step that follows could be merged into this message.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Writer(Generic[Form]):
         extend: Callable[[list[Message], Group[Form], UsedIds], None],
         copy: Callable[[Message], Message],
         keep: int = 4,
+        may_grow: Callable[[Message], bool] = lambda message: message["role"] == "assistant",
     ) -> None:
         self._forms, self._extend, self._copy, self._keep = Forms(build), extend, copy, keep
+        self._may_grow = may_grow
         self._memory: tuple[Written, ...] = ()
 
     def messages(self, events: Sequence[Event]) -> list[Message]:
@@ -80,7 +83,7 @@ class Writer(Generic[Form]):
         latest: tuple[int, int, int] | None = None
         for group in groups:
             # A message of the same role might be merged into the one before: that is no place to go on from.
-            if group.assistants and messages and messages[-1]["role"] != "assistant":
+            if group.assistants and messages and not self._may_grow(messages[-1]):
                 latest = group.start, len(messages), len(used)
             self._extend(messages, group, used)
         if latest is not None:

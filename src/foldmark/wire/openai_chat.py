@@ -3,7 +3,7 @@ budgets."""
 
 from __future__ import annotations
 
-from foldmark.wire.openai_reading import read, read_messages
+from foldmark.wire.openai_reading import read, read_messages, read_payload
 from foldmark.wire.openai_rules import RULES, validate
 from foldmark.wire.openai_writing import lost, write
 from foldmark.wire.refusals import overflow
@@ -11,5 +11,22 @@ from foldmark.wire.values import Overhead
 
 NAME = "openai-chat"
 OVERHEAD = Overhead()
+MESSAGES = "messages"
+"""The key of a payload that holds the conversation."""
+OPENING = ""
+"""What is written in front of a conversation that begins with the assistant: nothing, this API takes it."""
 
-__all__ = ["NAME", "OVERHEAD", "RULES", "lost", "overflow", "read", "read_messages", "validate", "write"]
+__all__ = [
+    "MESSAGES",
+    "NAME",
+    "OPENING",
+    "OVERHEAD",
+    "RULES",
+    "lost",
+    "overflow",
+    "read",
+    "read_messages",
+    "read_payload",
+    "validate",
+    "write",
+]

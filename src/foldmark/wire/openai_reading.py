@@ -67,6 +67,11 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
     )
 
 
+def read_payload(payload: Mapping[str, Any]) -> Transcript:
+    """A whole payload (`messages` and `tools`) as a transcript. Raises WireError."""
+    return read_messages(items(payload.get("messages"), "messages"), tools=payload.get("tools"))
+
+
 def read_usage(usage: Any) -> Usage | None:
     usage = plain(usage)
     if not isinstance(usage, Mapping):
