@@ -15,7 +15,7 @@ FLOORS: list[list[str]] = [
         *["warm", "tokens", "words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
         *["render", "readings", "salience", "reports", "wire", "kinds"],
     ],
-    ["prices", "policy", "artifacts", "store", "log", "budget", "drafts", "prefix", "readback", "written"],
+    ["prices", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix", "readback", "written"],
     [
         *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
         *["bar", "triggers", "outcomes", "compose", "validation", "retrieval", "memory", "sqlite"],

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from foldmark import tokens
-from foldmark.events import Artifact, Body, Event, Part, Paste, Text, ToolCall, ToolResult
+from foldmark.events import Artifact, Body, Event, Image, Part, Paste, Text, ToolCall, ToolResult
 from foldmark.kinds import count_lines, outcome, recognise
 from foldmark.policy import Policy
 from foldmark.redact import redact_json
@@ -50,7 +50,8 @@ def admit(
             event, made = _admit_result(arrived, call, limit, policy, redact, meter)
         elif arrived.role == "user":
             event, made = _admit_words(arrived, policy, redact, meter)
-        bodies += made
+        event, pictures = _admit_images(event, policy.admission.inline_bytes, len(made))
+        bodies += made + pictures
         events.append(msgspec.structs.replace(event, tokens=tokens.event_tokens(event, meter)))
     return tuple(events), tuple(bodies)
 
@@ -114,6 +115,33 @@ def _admit_result(
     parts: tuple[Part, ...] = tuple(part if old is result else old for old in event.parts)
     meta = {**event.meta, "outcome": outcome(shown, call)}
     return msgspec.structs.replace(event, parts=parts, meta=meta), [body]
+
+
+def _admit_images(event: Event, inline_bytes: int, before: int) -> tuple[Event, list[Body]]:
+    """Images over `inline_bytes` leave the event, each as a body that is stored once however often it comes. Their
+    sizes in pixels are read first: what an image costs depends on nothing else. `before` bodies of the event have
+    numbers already."""
+    bodies: list[Body] = []
+
+    def outside(image: Image) -> Image:
+        if len(image.data) <= inline_bytes or image.artifact:
+            return image
+        number = before + len(bodies) + 1
+        width, height = (image.width, image.height) if image.width else tokens._png_size(image.data)
+        sha256 = hashlib.sha256(image.data.encode("utf-8", "surrogatepass")).hexdigest()
+        bodies.append(Body(event.seq, number, sha256, "image", image.data))
+        artifact = Artifact(sha256, len(image.data), 1, "image", number)
+        return msgspec.structs.replace(image, data="", width=width, height=height, artifact=artifact)
+
+    parts: list[Part] = []
+    for part in event.parts:
+        if isinstance(part, Image):
+            parts.append(outside(part))
+        elif isinstance(part, ToolResult) and part.images:
+            parts.append(msgspec.structs.replace(part, images=tuple(map(outside, part.images))))
+        else:
+            parts.append(part)
+    return (msgspec.structs.replace(event, parts=tuple(parts)), bodies) if bodies else (event, [])
 
 
 def _outside(

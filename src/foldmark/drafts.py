@@ -94,6 +94,10 @@ class Request:
         """The same request under another report."""
         return replace(self, report=report)
 
+    def with_messages(self, messages: tuple[Event, ...]) -> Request:
+        """The same request with its messages in another form."""
+        return self if messages is self.messages else replace(self, messages=messages)
+
     def payload(self, *, model: str | None = None) -> dict[str, Any]:
         """The request as the provider's API takes it, validated. Raises WireError with the path and the reason.
 

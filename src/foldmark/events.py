@@ -45,17 +45,6 @@ class ToolCall(msgspec.Struct, frozen=True, tag="call", tag_field="type", omit_d
     arguments: str = "{}"
 
 
-class Image(msgspec.Struct, frozen=True, tag="image", tag_field="type", omit_defaults=True):
-    """An image: either `data` (base64) with `media_type`, or a `url`. `width` and `height` in pixels, 0 unknown."""
-
-    media_type: str = ""
-    data: str = ""
-    url: str = ""
-    width: int = 0
-    height: int = 0
-    detail: str = ""
-
-
 class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the full body of a shortened part is: `sha256` of its UTF-8 bytes, `size` in bytes, `lines`, `kind`.
 
@@ -69,6 +58,21 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str
     number: int = 1
     tokens: int = 0
+
+
+class Image(msgspec.Struct, frozen=True, tag="image", tag_field="type", omit_defaults=True):
+    """An image: either `data` (base64) with `media_type`, or a `url`. `width` and `height` in pixels, 0 unknown.
+
+    With an `artifact` the base64 text is outside and `data` is empty, until a request that shows it goes out.
+    """
+
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+    width: int = 0
+    height: int = 0
+    detail: str = ""
+    artifact: Artifact | None = None
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="result", tag_field="type", omit_defaults=True):
@@ -150,8 +154,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        found = (getattr(part, "artifact", None) for part in self.parts)
-        return tuple(artifact for artifact in found if artifact)
+        """Of every part, and of the images of a result; in order, each with a number of its own."""
+        held = (each for part in self.parts for each in (part, *getattr(part, "images", ())))
+        return tuple(artifact for each in held if (artifact := getattr(each, "artifact", None)))
 
     @property
     def text(self) -> str:
@@ -258,6 +263,8 @@ def _identity(part: Part) -> Any:
         case ToolResult(call_id=call_id, text=text, images=images, artifact=artifact):
             body = artifact.sha256 if artifact else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             return ["o", call_id, body, [_identity(image) for image in images]]
+        case Image(artifact=artifact) if artifact:
+            return ["i", artifact.sha256]
         case Image(data=data, url=url):
             return ["i", hashlib.sha256((data or url).encode("utf-8", "surrogatepass")).hexdigest()]
         case Paste(artifact=artifact):

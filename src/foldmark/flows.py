@@ -24,6 +24,7 @@ from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.loading import locate
+from foldmark.originals import pictured
 from foldmark.outcomes import after_request, applied, failed, ineffective, named, not_due, request_report
 from foldmark.policy import Policy
 from foldmark.readings import read
@@ -62,7 +63,7 @@ def record(
 
 
 def request(
-    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, system: str,
+    store: Store, artifacts: Artifacts, policy: Policy, key: Key, *, frame: Frame, now: float, system: str,
     tools: Sequence[Mapping[str, Any]], wire: Any, peek: bool = False,
 ) -> Request:  # fmt: skip
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
@@ -75,6 +76,7 @@ def request(
         view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins
     )
     made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
+    made = made.with_messages(pictured(made.messages, artifacts, key.tenant))
     made = named(made, view.state)  # whatever broke the stable prefix stands in the report
     if not peek:
         store.sent(key, after_request(view.state, frame, mark, made, now), expected=view.mark)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
 from foldmark.artifacts import Artifacts
-from foldmark.errors import NotFound
-from foldmark.events import CONTINUES, Event, Paste, Text, ToolResult, fingerprint, linked, named
+from foldmark.events import CONTINUES, Event, fingerprint, linked, named
+from foldmark.originals import whole
 from foldmark.store import Key, Match, Store
 from foldmark.written import Read, restored
 
@@ -207,19 +206,5 @@ def _originals(
 
 
 def _again(recorded: Mapping[str, Event], read: Read, artifacts: Artifacts, tenant: str) -> Event:
-    original = recorded[read.plain]
-    parts = []
-    for part in original.parts:
-        body = None
-        if isinstance(part, ToolResult | Paste) and part.artifact:
-            with suppress(NotFound):  # then the same artifact is named again: what is gone is gone there too
-                body = artifacts.read(tenant, part.artifact.sha256).decode("utf-8", "surrogatepass")
-        if body is None:
-            parts.append(part)
-        elif isinstance(part, ToolResult):
-            parts.append(msgspec.structs.replace(part, text=body, artifact=None))
-        else:
-            parts.append(Text(body))
-    return msgspec.structs.replace(
-        original, parts=tuple(parts), id="", session="", seq=0, chain="", tokens=0, usage=read.event.usage
-    )
+    original = whole(recorded[read.plain], artifacts, tenant, plain=True)
+    return msgspec.structs.replace(original, id="", session="", seq=0, chain="", tokens=0, usage=read.event.usage)

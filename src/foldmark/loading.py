@@ -9,6 +9,7 @@ import msgspec
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event
+from foldmark.originals import images_of, whole
 from foldmark.readings import with_calls, words_of
 from foldmark.refs import Ref, parse
 from foldmark.store import Key, Store
@@ -47,6 +48,8 @@ def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int) -
     if address.is_event and not (address.lines or address.bytes):
         return Place(address, key, seq=event.seq)
     artifact = _artifact(event, address)
+    if artifact and artifact.kind == "image" and not (address.lines or address.bytes):
+        return Place(address, key, events=(_picture(whole(event, artifacts, key.tenant), event, artifact),))
     if artifact and (address.kind == "artifact" or len(event.parts) == 1):
         return Place(address, key, sha256=artifact.sha256, shelf=artifacts)
     if address.kind == "artifact" and address.number > 1:
@@ -61,12 +64,20 @@ def _whole_text(artifacts: Artifacts, key: Key, event: Event) -> str:
     bodies = {
         (event.seq, one.number): artifacts.read(key.tenant, one.sha256).decode("utf-8", "surrogatepass")
         for one in event.artifacts
+        if one.kind != "image"
     }
     return with_calls(words_of(event, bodies), event.calls)
 
 
 def _artifact(event: Event, address: Ref) -> Artifact | None:
     return next((one for one in event.artifacts if one.number == address.number), None)
+
+
+def _picture(filled: Event, event: Event, artifact: Artifact) -> Event:
+    """The image of an artifact, as an event that shows it."""
+    pairs = zip(images_of(event), images_of(filled), strict=True)
+    image = next(shown for kept, shown in pairs if kept.artifact == artifact)
+    return msgspec.structs.replace(event, role="user", origin="injected", parts=(image,), plain="", chain="")
 
 
 def _compaction(store: Store, key: Key, address: Ref, limit: int) -> Place:

@@ -283,8 +283,8 @@ class Session:
     def _build(self, frame: Frame, *, peek: bool = False) -> Request:
         self._awaited = self._awaited or not peek
         return flows.request(
-            self.store, self.policy, self.key, frame=frame, now=self._clock(), system=self._system, tools=self._tools,
-            wire=by_name(frame.wire), peek=peek,
+            self.store, self.artifacts, self.policy, self.key, frame=frame, now=self._clock(), system=self._system,
+            tools=self._tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
 
     def _frame_for(

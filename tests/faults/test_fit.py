@@ -148,7 +148,6 @@ def test_images_are_not_multiplied_by_compactions(tmp_path: Path) -> None:
     assert sizes[1] < sizes[0] * 1.2
 
 
-@pytest.mark.xfail(strict=True, reason="image data is stored inline in every event row")
 def test_the_same_image_is_stored_once(tmp_path: Path) -> None:
     """S-FIT-10: an image that comes ten times takes the place of one."""
     sizes = []

@@ -165,7 +165,7 @@ def test_noise_goes_even_from_unknown_tools() -> None:
     assert changes[2].reason == "noise"
 
 
-def test_old_images_become_placeholders_with_their_hash_and_the_newest_stays() -> None:
+def test_old_images_become_placeholders_that_say_where_they_are_and_the_newest_stays() -> None:
     picture = Image(media_type="image/png", data="aGk=", width=1000, height=750)
     shots = [
         Event(role="tool", origin="tool", parts=(ToolResult(str(n), "shot", images=(picture,)),)) for n in range(3)
@@ -174,7 +174,7 @@ def test_old_images_become_placeholders_with_their_hash_and_the_newest_stays() -
     events = log(*(event for pair in zip(calls, shots, strict=True) for event in pair))
     found, changes = cleaned(events)
     assert sorted(changes) == [2, 4]
-    assert found[1].text == "shot\n[image 1000x750, sha256 8f434346648f]"
+    assert found[1].text == "shot\n[an image of 1000x750, no longer shown: event:2]"
     assert found[1].tokens < 100 < events[1].tokens
     assert found[5] == events[5]
 

@@ -9,10 +9,7 @@ shrinking twice equals once.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from hashlib import sha256
 from posixpath import normpath
 
 import msgspec
@@ -23,7 +20,7 @@ from foldmark.kinds import denial, error_lines, is_noise, outcome
 from foldmark.policy import Cleanup
 from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
 from foldmark.redact import redactor
-from foldmark.refs import event_ref
+from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 
 VERSION = "1"
@@ -218,14 +215,11 @@ def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
     return said
 
 
-@lru_cache(maxsize=512)
-def _picture(image: Image) -> str:
-    try:
-        data = b64decode(image.data, validate=True) if image.data else image.url.encode("utf-8", "surrogatepass")
-    except ValueError:
-        data = image.data.encode("utf-8", "surrogatepass")
-    size = f" {image.width}x{image.height}" if image.width else ""
-    return f"[image{size}, sha256 {sha256(data).hexdigest()[:12]}]"
+def _picture(image: Image, seq: int) -> str:
+    """What stands for an image that left: its size, and where it is."""
+    size = f" of {image.width}x{image.height}" if image.width else ""
+    ref = artifact_ref(seq, image.artifact.number) if image.artifact else event_ref(seq)
+    return f"[an image{size}, no longer shown: {ref}]"
 
 
 def _images_and_thinking(marked: Sequence[Event], forms: dict[int, Event]) -> Iterator[tuple[int, Event, str]]:
@@ -246,7 +240,7 @@ def _images_and_thinking(marked: Sequence[Event], forms: dict[int, Event]) -> It
             form = _with_parts(event, words, max(0, event.tokens - gone), "thinking")
             yield index, form, "thinking of an earlier request"
         elif index in pictured and index not in newest:
-            parts = tuple(_without_image(part) for part in event.parts)
+            parts = tuple(_without_image(part, event.seq) for part in event.parts)
             size = sum(tokens.part_tokens(part) for part in parts)
             yield index, _with_parts(event, parts, size, "image"), "old image"
 
@@ -255,10 +249,10 @@ def _has_image(event: Event) -> bool:
     return any(isinstance(part, Image) or (isinstance(part, ToolResult) and part.images) for part in event.parts)
 
 
-def _without_image(part: Part) -> Part:
+def _without_image(part: Part, seq: int) -> Part:
     if isinstance(part, Image):
-        return Text(_picture(part))
+        return Text(_picture(part, seq))
     if isinstance(part, ToolResult) and part.images:
-        text = "\n".join(filter(None, [part.text, *map(_picture, part.images)]))
+        text = "\n".join(filter(None, [part.text, *(_picture(image, seq) for image in part.images)]))
         return msgspec.structs.replace(part, text=text, images=())
     return part

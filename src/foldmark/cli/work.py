@@ -18,6 +18,7 @@ from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import Event, Paste, ToolResult, to_json
 from foldmark.importing import Brought, bring_in
+from foldmark.originals import whole
 from foldmark.policy import PRESETS, Policy
 from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
@@ -294,7 +295,7 @@ def next_request(opened: Session, wire: str) -> Request:
 def export_session(opened: Session, wire: str, *, raw: bool) -> str:
     """The whole log with every result in full, as JSON lines of events or as one payload of a wire."""
     redact = redactor(opened.store.context(opened.key, ()).secret, not raw)
-    events = [_whole(opened, event) for event in opened.store.log(opened.key)]
+    events = [whole(event, opened.artifacts, opened.key.tenant) for event in opened.store.log(opened.key)]
     if wire == "events":
         return "".join(_redacted_event(to_json(event).decode(), redact) + "\n" for event in events)
     form = by_name(wire)
@@ -320,19 +321,6 @@ def _open_arguments(value: Any, redact: Callable[[str], str]) -> Any:
             for key, item in value.items()
         }
     return value
-
-
-def _whole(opened: Session, event: Event) -> Event:
-    """The event with full bodies in place of previews."""
-    if not event.artifacts:
-        return event
-    parts = []
-    for part in event.parts:
-        if isinstance(part, ToolResult | Paste) and part.artifact:
-            body = opened.artifacts.read(opened.key.tenant, part.artifact.sha256).decode("utf-8", "surrogatepass")
-            part = msgspec.structs.replace(part, text=body)  # noqa: PLW2901
-        parts.append(part)
-    return msgspec.structs.replace(event, parts=tuple(parts))
 
 
 __all__ = ["Compaction", "Place", "compact_transcript", "export_session", "import_transcript", "next_request"]
