@@ -1,5 +1,6 @@
-"""Puts back what was kept outside an event: bodies in place of previews, pictures in place of their hashes. Knows nothing
-of why they left.
+"""Puts back what was kept outside an event: bodies in place of previews, pictures in place of their hashes.
+
+Knows nothing of why they left.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -34,9 +34,9 @@ _DIGIT = re.compile(r"\d")
 
 WHOLE_CHARACTERS = 1_048_576
 _HEAD, _TAIL, _TROUBLE = 524_288, 262_144, 262_144
-_TROUBLE_LINE = re.compile(
-    r"(?im)^.*\b(?:error|fail(?:ed|ure)?|fatal|exception|traceback|panic|denied|refused|timed? ?out)\b.*$"
-)
+_TROUBLE_WORD = re.compile(r"\b(?:error|fail(?:ed|ure)?|fatal|exception|traceback|panic|denied|refused|timed? ?out)\b")
+_TROUBLE_LITERALS = ("error", "fail", "fatal", "exception", "traceback", "panic", "denied", "refused", "time")
+_STRETCH = 262_144  # characters that are looked at together: a search for literals clears most of them
 
 _LONGEST_NAME = 120  # characters; what is longer is data
 _CACHE = 120_000  # tokens remembered per process, about 20 MB
@@ -46,15 +46,30 @@ def shorten(text: str) -> str:
     """A text over 1 MiB as its head, its tail and its trouble lines; others as they are."""
     if len(text) <= WHOLE_CHARACTERS:
         return text
-    middle = text[_HEAD:-_TAIL]
     trouble: list[str] = []
     size = 0
-    for found in _TROUBLE_LINE.finditer(middle):
+    for line in _trouble_lines(text, _HEAD, len(text) - _TAIL):
+        trouble.append(line)
+        size += len(line)
         if size > _TROUBLE:
             break
-        trouble.append(found[0][:240])
-        size += len(trouble[-1])
     return "\n".join((text[:_HEAD], *trouble, text[-_TAIL:]))
+
+
+def _trouble_lines(text: str, start: int, stop: int) -> Iterator[str]:
+    """The first 240 characters of every line of trouble in a stretch of a text."""
+    while start < stop:
+        end = min(stop, text.find("\n", min(start + _STRETCH, stop)) + 1 or stop, start + 2 * _STRETCH)
+        piece = text[start:end]
+        # The words are ASCII: so every offset stays the same, whatever the script.
+        low = (piece if piece.isascii() else piece.encode("ascii", "replace").decode("ascii")).lower()
+        at = 0
+        if any(word in low for word in _TROUBLE_LITERALS):
+            while found := _TROUBLE_WORD.search(low, at):
+                first = low.rfind("\n", 0, found.start()) + 1
+                at = low.find("\n", found.end()) + 1 or len(low)
+                yield piece[first : min(at, first + 240)].rstrip("\n")
+        start = end
 
 
 def split_tokens(text: str) -> list[str]:
