@@ -1,4 +1,4 @@
-"""Big things: a log of 200 MB, a line of 50 MB, 100,000 rows, 2,000 images. Time and memory to take them in, find and read.
+"""Big things: a log of 200 MB, a line of 50 MB, 100,000 rows, 2,000 images: time and memory to take in, find, read.
 
     python -m bench.big [log|line|rows|images]
 

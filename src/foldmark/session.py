@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from math import isfinite
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ import msgspec
 from foldmark import flows
 from foldmark.artifacts import Artifacts
 from foldmark.assembly import dressed, head_tokens
-from foldmark.budget import room
+from foldmark.budget import UNKNOWN_WINDOW, room, with_usage
 from foldmark.cleanup import clean
 from foldmark.control import Control
 from foldmark.drafts import Request, static_tokens
@@ -26,6 +27,7 @@ from foldmark.errors import HeadMoved, NotFound, PolicyError
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed, follow
+from foldmark.media_prices import difference
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.profiles import profile_of
@@ -38,6 +40,7 @@ from foldmark.wire import by_name, openai_chat
 from foldmark.written import without_checkpoint
 
 _BATCH = 500  # events a transaction: progress is visible, and a crash loses little
+_ASSUMED = "The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window."
 _APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
 
 
@@ -74,13 +77,14 @@ class Session:
         self.store: Store = store if store is not None else MemoryStore()
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
         self.key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
-        self._policy, self._clock, self._new_id = policy, clock, new_id
+        self._policy, self._clock, self._new_id = policy, _finite(clock), new_id
         self._lock = threading.RLock()
         self._root = session
         self._system = ""
         self._tools: tuple[Mapping[str, Any], ...] = ()
         self._frame: Frame | None = None
-        self._awaited = False
+        self._sent: tuple[Frame, Request] | None = None  # the last request built here, until its reply comes
+        self._assumption_was_said = False
         self.info = self.store.open(self.key)
         self._restore()
 
@@ -137,26 +141,17 @@ class Session:
         return done
 
     def _observe(self, events: Sequence[Event]) -> None:
-        """Calibrate by the usage that a reply to our last request reports."""
-        reply = next((event for event in events if event.role == "assistant"), None)
-        if reply is None or not self._awaited:
+        """Calibrate by the usage that the reply to our last request reports. A sub-agent's reply, which the scope
+        does not see, is none."""
+        reply = next((one for one in events if one.role == "assistant" and self.key.shows(one)), None)
+        if reply is None or self._sent is None:
             return
-        self._awaited = False  # later replies answer requests that were not built here
-        usage = reply.usage
-        if usage is None or not usage.input:
-            return
-        state = self.store.view(self.key).state
-        if not state.last_size:
-            return
-        measured = min(4.0, max(0.5, usage.input / state.last_size))
-        weight = 1.0 if not state.samples else 0.5
-        new = msgspec.structs.replace(
-            state,
-            factor=state.factor + weight * (measured - state.factor),
-            samples=state.samples + 1,
-            last_usage=usage,
-        )
-        self.store.sent(self.key, new, expected=state.mark)
+        (frame, made), self._sent = self._sent, None  # later replies answer requests that were not built here
+        if reply.usage and reply.usage.input:
+            state = self.store.view(self.key).state
+            size = made.tokens.total + difference(made.messages, frame.wire, frame.model or reply.model)
+            new = with_usage(state, frame, size, reply.usage, reply.model)
+            self.store.sent(self.key, new, expected=state.mark)
 
     def follow(
         self,
@@ -281,11 +276,13 @@ class Session:
             return made if report is None else _with_report(made, report)
 
     def _build(self, frame: Frame, *, peek: bool = False) -> Request:
-        self._awaited = self._awaited or not peek
-        return flows.request(
+        made = flows.request(
             self.store, self.artifacts, self.policy, self.key, frame=frame, now=self._clock(), system=self._system,
             tools=self._tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
+        self._sent = self._sent if peek else (frame, made)
+        self._assumption_was_said = self._assumption_was_said or bool(frame.warnings)
+        return made
 
     def _frame_for(
         self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
@@ -295,16 +292,12 @@ class Session:
         if wire is not None:
             by_name(wire.NAME)
         last = self._frame or self.store.view(self.key).state.frame
-        warnings: tuple[str, ...] = ()
-        size = window or self.policy.window or (last.window if last else None)
-        if size is None:
-            size = 128_000
-            warnings = (
-                "The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window.",
-            )
+        size = window or self.policy.window or (last.window if last and not last.assumed else None)
+        warnings = () if size or self._assumption_was_said else (_ASSUMED,)
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
         self._frame = Frame(
-            window=size,
+            window=size or UNKNOWN_WINDOW,
+            assumed=not size,
             max_output=max_output if max_output is not None else (last.max_output if last else None),
             static_tokens=self._static_tokens(text),
             static_hash=_hash(text),
@@ -366,6 +359,16 @@ class Session:
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
             measured = sizes(view, events, head, self.policy, space, self._clock())
             return expected_next(self.policy, space, measured, first=view.checkpoint is None)
+
+
+def _finite(clock: Callable[[], float]) -> Callable[[], float]:
+    """The clock, or 0 where it gives no finite number: order is by seq, and no time may stop a write."""
+
+    def now() -> float:
+        time = clock()
+        return time if isfinite(time) else 0.0
+
+    return now
 
 
 def _hash(text: str) -> str:

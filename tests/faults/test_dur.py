@@ -12,6 +12,7 @@ import pytest
 from scenes import RAW, SMALL, checked, child, classes, fresh, pair, pairs_of, text_of
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore
+from foldmark.errors import StoreError
 from foldmark.events import Event, assistant, user
 from foldmark.wire import openai_chat
 
@@ -70,7 +71,7 @@ class Spoiled:
 def failing(work: Any) -> bool:
     try:
         work()
-    except sqlite3.Error:
+    except StoreError:
         return True
     return False
 
@@ -106,7 +107,7 @@ def test_a_spoiled_table_really_refuses(tmp_path: Path) -> None:
     """The saboteur of this file works: events cannot be written, and the error comes out."""
     session = fresh(SMALL, SQLiteStore(tmp_path / "agent.db"))
     session.record(user("Go."))
-    with Spoiled(tmp_path / "agent.db", "event"), pytest.raises(sqlite3.Error, match="the disk gave up"):
+    with Spoiled(tmp_path / "agent.db", "event"), pytest.raises(StoreError, match="the disk gave up"):
         session.record(user("More."))
     assert len(session.store.log(session.key)) == 1
 
@@ -238,7 +239,7 @@ def test_success_is_said_only_after_the_commit(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     session = fresh(SMALL, SQLiteStore(path))
     session.record(user("Go."), *pairs_of(24, 150))
-    with Spoiled(path, "checkpoint"), pytest.raises(sqlite3.Error):
+    with Spoiled(path, "checkpoint"), pytest.raises(StoreError):
         session.compact(force=True)
     assert [attempt.outcome for attempt in session.store.view(session.key).attempts] == []
     assert session.compact(force=True).outcome == "applied"

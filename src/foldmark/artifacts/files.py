@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from foldmark.artifacts.bodies import FRAME_BYTES, Bodies, Index, index_lines, missing
-from foldmark.errors import StoreError
+from foldmark.errors import NotFound, StoreError
 
 
 class FileArtifacts(Bodies):
@@ -34,10 +34,26 @@ class FileArtifacts(Bodies):
         sha256 = hashlib.sha256(data).hexdigest()
         path = self._path(tenant, sha256)
         try:
+            if not self._renewed(path, sha256):
+                self._write(path, data)
+        except OSError as error:
+            raise StoreError(
+                f"artifact:sha256:{sha256} cannot be written to {path} ({error.strerror or error}); nothing was "
+                "recorded. Mend the disk (space, permissions) and record again."
+            ) from error
+        return sha256
+
+    def _renewed(self, path: Path, sha256: str) -> bool:
+        """Whether the file is there and whole; a damaged one is written anew."""
+        try:
             os.utime(path)
-            return sha256
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._read_index(path, sha256)
+        except (FileNotFoundError, NotFound, StoreError):
+            return False
+        return True
+
+    def _write(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
             try:
                 for block in self._packed(data):
@@ -48,7 +64,7 @@ class FileArtifacts(Bodies):
             except BaseException:
                 Path(file.name).unlink(missing_ok=True)
                 raise
-        return sha256
+        _keep_name(path.parent)
 
     def has(self, tenant: str, sha256: str) -> bool:
         return _is_hash(sha256) and self._path(tenant, sha256).exists()
@@ -120,6 +136,18 @@ class FileArtifacts(Bodies):
 
     def _path(self, tenant: str, sha256: str) -> Path:
         return self.root / _folder(tenant) / sha256[:2] / sha256[2:4] / sha256
+
+
+def _keep_name(folder: Path) -> None:
+    """The name of a new file survives a power cut only when its folder is flushed too. Where folders cannot be opened
+    (Windows) the file system sees to it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _folder(tenant: str) -> str:

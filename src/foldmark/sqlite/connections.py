@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from foldmark.sqlite.refusals import refused
 from foldmark.sqlite.schema import connect
 
 
@@ -47,9 +48,11 @@ class Connections:
             try:
                 yield db
                 db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):  # while rows were fetched
+                    raise refused(self._path, error) from error
                 raise
 
     @contextmanager
@@ -59,6 +62,8 @@ class Connections:
         db.execute("BEGIN")
         try:
             yield db
+        except sqlite3.Error as error:
+            raise refused(self._path, error) from error
         finally:
             db.execute("COMMIT")
 

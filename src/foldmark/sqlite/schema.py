@@ -14,11 +14,9 @@ import time
 from collections.abc import Callable
 
 from foldmark.errors import SchemaTooNew, StoreError
+from foldmark.sqlite.refusals import BUSY_SECONDS, Connection
 from foldmark.sqlite.rows import rebuild_search
 from foldmark.words import VERSION as WORDS_VERSION
-
-BUSY_SECONDS = 30.0
-"""How long a writer waits for another process."""
 
 FIRST = """
 CREATE TABLE tenant (id INTEGER PRIMARY KEY AUTOINCREMENT, name NOT NULL UNIQUE);
@@ -186,13 +184,16 @@ SESSION_TABLES = (
 def connect(path: str, *, full: bool) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by name. Raises StoreError."""
     try:
-        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
+        )
+        db.path = path
         _patiently(lambda: db.execute("PRAGMA journal_mode=WAL"))
         db.execute(f"PRAGMA synchronous={'FULL' if full else 'NORMAL'}")
         for pragma in ("foreign_keys=ON", "cache_size=-16384", "wal_autocheckpoint=4000"):
             db.execute(f"PRAGMA {pragma}")
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: cannot be opened as a SQLite store ({error}).") from error
+    except (sqlite3.Error, StoreError) as error:
+        raise StoreError(f"{path}: cannot be opened as a SQLite store ({error.__cause__ or error}).") from error
     return db
 
 
@@ -202,7 +203,7 @@ def _patiently(action: Callable[[], object]) -> None:
         try:
             action()
             return
-        except sqlite3.OperationalError as error:
+        except StoreError as error:
             if "locked" not in str(error) and "busy" not in str(error):
                 raise
             time.sleep(0.05)
