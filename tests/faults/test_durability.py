@@ -1,4 +1,4 @@
-"""DUR on a real disk: processes killed at any instant, full disks, files nobody may write, locks, odd clocks, schemas."""
+"""DUR on a real disk: processes killed at any instant, full disks, read-only files, locks, odd clocks, schemas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,8 @@ def acknowledged(pipe: int) -> list[str]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_two_hundred_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """S-DUR-01, S-DUR-02: kill -9 at any instant of recording, storing bodies, compacting and building requests. After
-    each, everything acknowledged is there, bodies are whole, nothing is there by half, and the next start just works."""
+    """S-DUR-01, S-DUR-02: kill -9 at any instant of recording, storing bodies, compacting and building requests. All
+    that was acknowledged is there, bodies are whole, nothing is there by half, and the next start just works."""
     path = tmp_path / "agent.db"
     dice = random.Random(20261130)
     known: list[str] = []
@@ -125,16 +126,15 @@ def test_four_processes_write_one_session_and_every_step_is_there_once(tmp_path:
     session = Session("s", store=SQLiteStore(path), policy=TINY)
     log = session.store.log(session.key)
     assert sorted(event.result.call_id for event in log if event.result) == names
-    for before, after in zip(log, log[1:], strict=False):
+    for before, after in pairwise(log):
         assert not before.calls or (after.result and after.result.call_id == before.calls[0].id), "batches stay whole"
     checked(session)
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for a lock 50 ms, not 30 s."""
     monkeypatch.setattr("foldmark.sqlite.schema.BUSY_SECONDS", 0.05)
-    yield
 
 
 def test_a_file_that_another_process_holds_is_a_clear_error_and_works_again_when_it_lets_go(
@@ -160,9 +160,13 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_written_by_half(tmp_path: P
     session.record(user("Go."))
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
-    with pytest.raises(StoreError, match=r"the disk is full.*Nothing was written"):
+
+    def fill() -> None:
         for number in range(200):
             session.record(user(f"Message {number}. " + f"word{number} " * 400))
+
+    with pytest.raises(StoreError, match=r"the disk is full.*Nothing was written"):
+        fill()
     kept = session.store.log(session.key)
     assert [event.seq for event in kept] == list(range(1, len(kept) + 1))
     assert fresh(SMALL, SQLiteStore(path)).store.log(session.key) == kept
@@ -298,7 +302,7 @@ def test_a_store_of_a_later_release_is_refused_with_what_to_do_and_left_alone(tm
         db.execute("UPDATE meta SET value = 99 WHERE key = 'schema_version'")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(SchemaTooNew, match="schema 99.*Update foldmark"):
+    with pytest.raises(SchemaTooNew, match=r"schema 99.*Update foldmark"):
         SQLiteStore(path)
     assert path.read_bytes() == before
 
