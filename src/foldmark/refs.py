@@ -64,6 +64,8 @@ def parse(text: str) -> Ref:
     if span := _RANGE.search(rest):
         rest = rest[: span.start()]
         pair = (int(span[2]), int(span[3] or span[2]))
+        if pair[1] < pair[0] or pair[1] < 1 or (span[1] == "L" and pair[0] < 1):
+            raise NotFound(text, f"{text!r} names nothing: lines count from 1, bytes from 0, and a range goes up.")
         lines, bytes_ = (pair, None) if span[1] == "L" else (None, pair)
     name, _, session = rest.partition("@")
     number = 1

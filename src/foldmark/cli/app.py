@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 
 from foldmark.cli import output
+from foldmark.cli.terminal import run, say, say_json, terminal
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
@@ -64,8 +63,8 @@ def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
     code = 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
     if as_json:
         outcome = {"outcome": "failed"} if code == 4 else {}
-        print(json.dumps({**outcome, "error": type(error).__name__, "message": message}, ensure_ascii=False))
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"foldmark: {message}", style="red", markup=False)
+        say_json({**outcome, "error": type(error).__name__, "message": message})
+    terminal(errors=True).tell(f"foldmark: {message}", "red")
     raise typer.Exit(code)
 
 
@@ -95,7 +94,7 @@ def compact(
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps(done.contract, ensure_ascii=False))
+        say_json(done.contract)
     else:
         output.print_compaction(done)
     raise typer.Exit(EXIT_CODES[str(done.contract["outcome"])])
@@ -119,7 +118,7 @@ def import_(
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps(brought, ensure_ascii=False))
+        say_json(brought)
     else:
         output.print_import(brought)
 
@@ -132,7 +131,7 @@ def sessions(db: Db = DEFAULT_DB, as_json: AsJson = False) -> None:
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps(rows, ensure_ascii=False))
+        say_json(rows)
     else:
         output.print_sessions(rows)
 
@@ -157,7 +156,10 @@ def show(
             value, text = made.payload(), output.request_text(made)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
-    print(json.dumps(value, ensure_ascii=False) if as_json else text)
+    if as_json:
+        say_json(value)
+    else:
+        say(text)
 
 
 @app.command()
@@ -175,7 +177,7 @@ def explain(
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps([output.entry_json(entry) for entry in found], ensure_ascii=False))
+        say_json([output.entry_json(entry) for entry in found])
     else:
         output.print_explain(opened, found, expected, every=all)
 
@@ -197,7 +199,7 @@ def search(
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps([output.hit_json(hit) for hit in hits], ensure_ascii=False))
+        say_json([output.hit_json(hit) for hit in hits])
     else:
         output.print_hits(query, hits)
 
@@ -220,7 +222,7 @@ def load(
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
-        print(json.dumps(output.loaded_json(loaded), ensure_ascii=False))
+        say_json(output.loaded_json(loaded))
     else:
         output.print_loaded(loaded)
 
@@ -257,7 +259,7 @@ def pin(
         done = control.unpin(ref) if off else control.pin(ref)
     except (FoldmarkError, OSError) as error:
         fail(error, False)
-    print(f"{done} is {'unpinned' if off else 'pinned'}; it takes force at the next compaction.")
+    say(f"{done} is {'unpinned' if off else 'pinned'}; it takes force at the next compaction.")
 
 
 @app.command()
@@ -275,7 +277,7 @@ def delete(
         count = opened.control.delete(descendants=descendants)
     except (FoldmarkError, OSError) as error:
         fail(error, False)
-    print(f"Session {session} is erased, with {count} artifact(s).")
+    say(f"Session {session} is erased, with {count} artifact(s).")
 
 
 @app.command()
@@ -288,12 +290,12 @@ def gc(
         count = Place(db, "").sweep(days)
     except (FoldmarkError, OSError) as error:
         fail(error, False)
-    print(f"{count} orphaned artifact(s) removed.")
+    say(f"{count} orphaned artifact(s) removed.")
 
 
 def main() -> None:
     """Entry point of the `foldmark` command."""
-    app()
+    run(app)
 
 
 if __name__ == "__main__":

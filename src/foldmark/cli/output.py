@@ -7,21 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text as Text_
 
+from foldmark.cli.terminal import Terminal, say, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Entry
 from foldmark.retrieval import Hit, Loaded
-
-
-def console() -> Console:
-    """Standard output; wide when it is no terminal, so that ids in pipes stay whole."""
-    plain = Console(highlight=False, soft_wrap=True)
-    return plain if plain.is_terminal else Console(highlight=False, soft_wrap=True, width=240)
 
 
 def ranged(ref: str, lines: str, bytes_: str) -> str:
@@ -131,12 +126,17 @@ def request_text(made: Request) -> str:
 
 
 def print_import(brought: dict[str, Any]) -> None:
-    out = console()
-    out.print(
-        f"Session [bold]{brought['session']}[/bold] ({brought['format']}): {brought['new']:,} new events, "
+    out = terminal()
+    out.tell(
+        f"Session {brought['session']} ({brought['format']}): {brought['new']:,} new events, "
         f"{brought['known']:,} known, {len(brought['children'])} child session(s) → {brought['db']}"
     )
     _warn(out, brought["warnings"])
+
+
+def cell(text: str) -> Text_:
+    """A cell of a table that shows its text and nothing else."""
+    return Text_(visible(text))
 
 
 def print_sessions(rows: Sequence[dict[str, Any]]) -> None:
@@ -144,48 +144,50 @@ def print_sessions(rows: Sequence[dict[str, Any]]) -> None:
     for column in ("session", "kind", "events", "title"):
         table.add_column(column, justify="right" if column == "events" else "left")
     for row in rows:
-        table.add_row(row["session"], row["kind"], f"{row['events']:,}", " ".join(row["title"].split())[:60])
-    console().print(table)
+        table.add_row(
+            cell(row["session"]), row["kind"], f"{row['events']:,}", cell(" ".join(row["title"].split())[:60])
+        )
+    terminal().print(table)
 
 
 def print_compaction(done: Any) -> None:
     """The outcome in a few lines: sizes, classes, boundary, what comes next."""
-    out, facts = console(), done.contract
+    out, facts = terminal(), done.contract
     share = 100 * facts["request_tokens"] / max(1, facts["input_tokens"])
-    out.print(
-        f"[bold]{facts['outcome']}[/bold]: {facts['input_tokens']:,} → {facts['request_tokens']:,} tokens "
+    out.tell(
+        f"{facts['outcome']}: {facts['input_tokens']:,} → {facts['request_tokens']:,} tokens "
         f"({share:.0f}%), room for {facts['budget_tokens']:,}"
     )
     if facts["reason"]:
-        out.print(f"why: {facts['reason']}", markup=False)
+        out.tell(f"why: {facts['reason']}")
     sizes = facts["tokens"]
-    out.print(
+    out.tell(
         f"request: system and tools {sizes['static']:,} · checkpoint {sizes['checkpoint']:,} · tail {sizes['tail']:,}"
     )
-    out.print(
+    out.tell(
         f"events: {facts['events']:,} = {facts['in_request']:,} in the request ({facts['demoted']} demoted, "
         f"{facts['artifacts']} previews) + {facts['covered']:,} covered + {facts['left_out']:,} left out"
     )
     if facts["boundary"]:
-        out.print(f"boundary: {facts['boundary']}; everything before it is one `foldmark search` or `load` away")
+        out.tell(f"boundary: {facts['boundary']}; everything before it is one `foldmark search` or `load` away")
     _expected(out, done.expected)
     _warn(out, facts["warnings"])
 
 
-def _expected(out: Console, expected: tuple[int, str]) -> None:
-    out.print(f"next compaction: near {expected[0]:,} tokens ({expected[1]})", markup=False)
+def _expected(out: Terminal, expected: tuple[int, str]) -> None:
+    out.tell(f"next compaction: near {expected[0]:,} tokens ({expected[1]})")
 
 
-def _warn(out: Console, warnings: Sequence[str]) -> None:
+def _warn(out: Terminal, warnings: Sequence[str]) -> None:
     for warning in list(warnings)[:10]:
-        out.print(f"note: {warning}", style="yellow", markup=False)
+        out.tell(f"note: {warning}", "yellow")
     if len(warnings) > 10:
-        out.print(f"note: {len(warnings) - 10} more; --json lists them all", style="yellow")
+        out.tell(f"note: {len(warnings) - 10} more; --json lists them all", "yellow")
 
 
 def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str], *, every: bool) -> None:
     """A table; unless `every`, neighbours with the same status and reason share a line."""
-    out = console()
+    out = terminal()
     table = Table(box=None, pad_edge=False)
     for column, side in (
         ("events", "left"),
@@ -201,8 +203,8 @@ def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str]
         whole = first.artifact or (
             f"{sum(bool(e.artifact) for e in group)} artifacts" if any(e.artifact for e in group) else ""
         )
-        table.add_row(refs, first.status, f"{sum(e.tokens for e in group):,}", first.reason, whole)
-    out.print(f"session {opened.name}: {len(found):,} events", markup=False)
+        table.add_row(refs, first.status, f"{sum(e.tokens for e in group):,}", cell(first.reason), whole)
+    out.tell(f"session {opened.name}: {len(found):,} events")
     out.print(table)
     _expected(out, expected)
 
@@ -219,23 +221,22 @@ def _groups(found: Sequence[Entry], every: bool) -> list[list[Entry]]:
 
 
 def print_hits(query: str, hits: Sequence[Hit]) -> None:
-    out = console()
+    out = terminal()
     if not hits:
-        out.print(f"No event matches {query!r}. Try fewer or other words, or a name as it was written.", markup=False)
+        out.tell(f"No event matches {query!r}. Try fewer or other words, or a name as it was written.")
     for hit in hits:
         where = f" in {hit.session}" if hit.session else ""
-        out.print(
+        out.tell(
             f"{hit.at or hit.ref}{where} · {hit.speaker} · {hit.date or 'no date'} · {hit.score:.2f}",
-            style="bold",
-            markup=False,
+            "bold",
         )
-        out.print(f"{hit.snippet}\n", markup=False)
+        out.tell(f"{hit.snippet}\n")
 
 
 def print_loaded(loaded: Loaded) -> None:
     if loaded.events:
-        print("\n\n".join(event_text(event) for event in loaded.events))
+        say("\n\n".join(event_text(event) for event in loaded.events))
     else:
-        print(loaded.text, end="" if loaded.text.endswith("\n") else "\n")
+        say(loaded.text, end="" if loaded.text.endswith("\n") else "\n")
     if loaded.next:
-        console().print(f"next: {loaded.next}", style="dim", markup=False)
+        terminal().tell(f"next: {loaded.next}", "dim")

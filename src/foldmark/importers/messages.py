@@ -49,7 +49,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     tools = neutral_tools(_list(holder.get("tools"), "tools"))
     wire = wire_of((row for _, row in rows), holder.get("tools"))
     system, events = read_rows(rows, wire, notes, system=holder.get("system"))
-    if not events and not system:
+    if not any(event.role != "control" for event in events) and not system:
         raise WireError(document.name or "file", "holds no message; there is nothing to import.")
     own = next((str(holder[key]) for key in _IDS if isinstance(holder.get(key), (str, int))), "")
     session = own or derived_id(NAME, events)
