@@ -107,7 +107,8 @@ def test_commands_on_a_database_without_a_session_say_what_brings_one(tmp_path: 
 
 
 REFS = ["", "x", "event:", "event:0", "event:-1", "event:99999999999999999999", "artifact:1.99", "artifact:sha256:zz",
-        "compaction:7", "event:1@nobody", "event:1#L0-0", "artifact:1#B9-1", "event:\x1b[2J", "event:\u2028"]  # fmt: skip
+        "compaction:7",
+        "event:1@nobody", "event:1#L0-0", "artifact:1#B9-1", "event:\x1b[2J", "event:\u2028"]  # fmt: skip
 
 
 @pytest.mark.parametrize("ref", REFS)
