@@ -79,10 +79,16 @@ def _as_is(draft: Draft, _limit: int) -> Draft:
 
 def _with_calls(tail: Sequence[Event], results: Sequence[Event]) -> list[Event]:
     """Results with the steps that made their calls, and what else those steps got back: they stay or go together."""
-    wanted = {event.result.call_id for event in results if event.result}
-    steps = [event for event in tail if any(call.id in wanted for call in event.calls)] if wanted else []
-    called = {call.id for step in steps for call in step.calls}
-    return [*steps, *(event for event in tail if event.result and event.result.call_id in called)]
+    made: dict[str, int] = {}  # the last step in front that made a call of this id: ids come again in some logs
+    groups: dict[int, list[Event]] = {}
+    for at, event in enumerate(tail):
+        made.update((call.id, at) for call in event.calls)
+        if event.calls:
+            groups[at] = [event]
+        elif event.result and (step := made.get(event.result.call_id)) is not None:
+            groups[step].append(event)
+    wanted = {id(event) for event in results if event.result}
+    return [event for group in groups.values() if any(id(one) in wanted for one in group) for event in group]
 
 
 def _protected(draft: Draft) -> set[int]:
@@ -106,11 +112,12 @@ def _shorten(
     short: Callable[[Event, ToolCall | None], str],
 ) -> Draft:
     messages = list(draft.messages)
-    calls = {call.id: call for event in messages for call in event.calls}
+    calls: dict[str, ToolCall] = {}  # ids come again in some logs: a result belongs to the last call in front of it
     changes = {change.seq: change for change in draft.changes}
     over = cost(messages) - limit
     for at, event in enumerate(messages):
         result = event.result
+        calls.update((call.id, call) for call in event.calls)
         if over <= 0:
             break
         if result is None or not event.seq or not wanted(at, event):

@@ -104,3 +104,18 @@ def test_parallel_results_stay_whole_whatever_is_dropped() -> None:
         events += [assistant("", *calls), *(result(c.id, f"text {number} " * 30) for c in calls)]
     made = fitted(numbered(*events, *tool_round(99)), 3_000)
     assert not [p for p in openai_chat.validate(made.payload()) if p.certainty == "known"]
+
+
+def test_where_call_ids_come_again_only_the_round_that_needs_it_is_protected() -> None:
+    """Some servers number the calls of every step anew: an id names the last call in front of a result, no other."""
+    steps = []
+    for number in range(12):
+        call = ToolCall("call_0", "read_file", f'{{"path":"src/part{number}.py"}}')
+        body = "".join(f"def work_{line}():\n    return {line}\n" for line in range(150))
+        steps += [assistant(f"Part {number}.", call), result("call_0", body, name="read_file")]
+    events = numbered(user("Read all."), *steps)
+    made = fitted(events, round(cost(events) * 0.8))
+    assert {change.reason for change in made.report.changes} == {"fit: older result as its outcome"}
+    assert [change.seq for change in made.report.changes] == [3, 5, 7, 9, 11][: len(made.report.changes)]
+    assert made.messages[2].text == "300 lines [whole: event:3]"
+    assert made.messages[-1].text == events[-1].text
