@@ -12,7 +12,8 @@ FLOORS: list[list[str]] = [
     ["errors"],
     ["events"],
     [
-        *["warm", "tokens", "words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
+        *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
+        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
         *["render", "readings", "salience", "reports", "wire", "kinds"],
     ],
     ["prices", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix", "readback", "written"],
@@ -23,6 +24,7 @@ FLOORS: list[list[str]] = [
     ["flows"],
     ["control", "session"],
     ["testing", "importers", "importing"],
+    ["doctor"],
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 6, 7}

@@ -16,6 +16,7 @@ import msgspec
 from foldmark import tokens
 from foldmark.events import Artifact, Body, Event, Image, Part, Paste, Text, ToolCall, ToolResult
 from foldmark.kinds import count_lines, outcome, recognise
+from foldmark.pictures import size_of
 from foldmark.policy import Policy
 from foldmark.redact import redact_json
 from foldmark.store import Context
@@ -127,7 +128,7 @@ def _admit_images(event: Event, inline_bytes: int, before: int) -> tuple[Event, 
         if len(image.data) <= inline_bytes or image.artifact:
             return image
         number = before + len(bodies) + 1
-        width, height = (image.width, image.height) if image.width else tokens._png_size(image.data)
+        width, height = size_of(image)
         sha256 = hashlib.sha256(image.data.encode("utf-8", "surrogatepass")).hexdigest()
         bodies.append(Body(event.seq, number, sha256, "image", image.data))
         artifact = Artifact(sha256, len(image.data), 1, "image", number)

@@ -1,16 +1,21 @@
 """How much room a request has and what a compaction aims at. Knows nothing of events or of who asks.
 
-All arithmetic is in our tokens (o200k). A calibrated provider factor shrinks the room instead of inflating every
-count, so that choices inside a request never depend on it.
+All arithmetic is in our tokens (o200k). What was learned of a provider's way of counting (`calibration`) shrinks the
+room instead of inflating every count, so that choices inside a request never depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
+from foldmark.calibration import Correction, Sample, kept
 from foldmark.errors import PolicyError
+from foldmark.events import Event, Usage
+from foldmark.media_prices import difference
 from foldmark.policy import Policy
-from foldmark.store import Frame, ScopeState
+from foldmark.store import Frame, ScopeState, View, meter_name
 
 UNKNOWN_WINDOW = 128_000
 """Used with a warning when nobody says how large the window is: the smallest window common in 2026."""
@@ -19,9 +24,14 @@ CHECKPOINT_FLOOR = 2_000
 """Room that a checkpoint gets even when the newest round fills the landing (design, rent rule: `+ 2K`)."""
 
 
+LEAST_CAP = 2_000
+"""Fewer tokens beside the static prefix are no room for a session (design, PolicyError)."""
+
+
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one request, in tokens. `ceiling` is what the whole request may cost; `cap`, `landing` and
-    `trigger` are above the static prefix `static`; `forced` says that a target size was asked for."""
+    `trigger` are above the static prefix `static`; `forced` says that a target size was asked for; `correction` is how
+    the provider counts, `wire` and `model` are who reads the request."""
 
     window: int
     reserve: int
@@ -33,6 +43,13 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     trigger: int
     nothing_below: int
     forced: bool = False
+    correction: Correction = Correction()
+    wire: str = ""
+    model: str = ""
+
+    def extra(self, messages: Iterable[Event]) -> int:
+        """What the images of these messages cost at the provider above (or below) their neutral prices."""
+        return difference(messages, self.wire, self.model)
 
     @property
     def quiet(self) -> int:
@@ -53,29 +70,47 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def room(frame: Frame, policy: Policy, state: ScopeState | None = None) -> Room:
-    """The room for requests of a frame.
+_MODELS_KEPT = 6  # usages of so many (wire, model) pairs: sessions move between a few
+
+
+def with_usage(state: ScopeState, frame: Frame, sent: int, usage: Usage, model: str) -> ScopeState:
+    """The state once a reply reported what a request of `sent` tokens cost; `model` is the one that replied."""
+    name = meter_name(frame.wire, frame.model or model)
+    others = {key: value for key, value in state.usages.items() if key != name}
+    usages = {**others, name: kept(state.usages.get(name, ()), Sample(sent, usage.input))}
+    newest = dict(list(usages.items())[-_MODELS_KEPT:])
+    return msgspec.structs.replace(state, model=model or state.model, usages=newest, last_usage=usage)
+
+
+def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictures: int = 0) -> Room:
+    """The room for requests of a frame. `pictures` is what the images of the view cost at the frame's provider above
+    their neutral prices (`media_prices.difference`): it brings the cap nearer. The ceiling leaves it to `fit`, which
+    may drop images (`Room.extra`).
 
     Sources: output reserve min(16,000, 12% of the window); margin 3%, at least 512, 1% once two usages were
     reported; cap, landing and trigger as docs/explanation/when.md lists them. Raises PolicyError when less than
     2,000 tokens are left beside the static prefix, or when a target does not leave 500 beside it.
     """
     budget, window, static = policy.budget, frame.window, frame.static_tokens
-    factor = state.factor if state else 1.0
-    calibrated = bool(state and state.samples >= 2)
+    found = _within(state.correction(frame) if state else Correction(), window)
     reserve = frame.max_output or budget.output_reserve
     if reserve is None:
         reserve = min(16_000, round(window * 0.12))
-    margin = max(512, round(window * (0.01 if calibrated else 0.03)))
-    ceiling = int((window - reserve - margin) / factor)
-    cap = int(budget.cap_share * (window - reserve) / factor) - static
-    if cap < 2_000:
+    margin = max(512, round(window * (0.01 if found.samples >= 2 else 0.03)))
+    most = budget.cap_share * (window - reserve)
+    if found.samples == 1 and found.ours(most) - static < LEAST_CAP <= most - static:
+        found = Correction(samples=1)  # one usage may be another request's: alone it refuses nothing
+    ceiling = found.ours(window - reserve - margin)
+    cap = found.ours(most) - static
+    if cap < LEAST_CAP:
         raise PolicyError(
             f"Only {max(cap, 0):,} tokens are left for messages: the window is {window:,}, {reserve:,} are reserved "
             f"for the answer and the system text with tool schemas takes {static:,}. "
-            + (f"The provider counts {factor:.2f} tokens for one of ours. " if factor > 1.01 else "")
+            + (f"The provider counts {found.factor:.2f} tokens for one of ours. " if found.factor > 1.01 else "")
+            + (f"It adds {found.offset:,} that we do not see. " if found.offset > 0 else "")
             + "Shorten the static prefix, lower max_output, or use a larger window."
         )
+    cap = max(LEAST_CAP, cap - pictures)
     target = budget.target_tokens
     if target is not None:
         if target - static < 500:
@@ -100,4 +135,23 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None) -> Room:
         trigger=trigger,
         nothing_below=0 if target is not None else budget.nothing_below,
         forced=target is not None,
+        correction=found,
+        wire=frame.wire,
+        model=_reader(frame, state),
     )
+
+
+def room_for(view: View, frame: Frame, policy: Policy) -> Room:
+    """The room for the next request of a view: with its images at the price of the provider that will read them."""
+    pictures = difference((*view.kept, *view.events), frame.wire, _reader(frame, view.state))
+    return room(frame, policy, view.state, pictures=pictures)
+
+
+def _reader(frame: Frame, state: ScopeState | None) -> str:
+    """The model that will read the request: as the caller said, else the one that replied last."""
+    return frame.model or (state.model if state else "")
+
+
+def _within(found: Correction, window: int) -> Correction:
+    """The correction; an offset that only a ratio speaks for is at most a quarter of the window."""
+    return msgspec.structs.replace(found, offset=min(found.offset, window // 4)) if found.by_ratio else found

@@ -25,9 +25,9 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
     user message, open calls, the unread tool round, what is kept."""
     static = static_tokens(draft.system, draft.tools)
     for step in (_as_is, _demote_older, _drop_rounds, _shrink_newest):
-        draft = step(draft, room.ceiling - static)
+        draft = step(draft, room.ceiling - static - room.extra(draft.messages))
         whole = cost(draft.messages)
-        if whole <= room.ceiling - static:
+        if whole + room.extra(draft.messages) <= room.ceiling - static:  # images at the price of who reads them
             return _request(draft, sizes(draft, static, whole), room, wire, report, max_output)
     measured = sizes(draft, static, whole)
     raise BudgetExceeded(

@@ -14,7 +14,7 @@ from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
 from foldmark.assembly import assemble, dressed, head_tokens
 from foldmark.bar import state_bar
-from foldmark.budget import Room, room
+from foldmark.budget import Room, room_for
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, unit_limit, with_shortened
@@ -68,7 +68,7 @@ def request(
 ) -> Request:  # fmt: skip
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
     view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
-    space = room(frame, policy, view.state)
+    space = room_for(view, frame, policy)
     mark = next_mark(view, policy, frame, now, floor_tokens=space.quiet)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
@@ -90,7 +90,7 @@ def compact(
 ) -> Report:
     """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
     view = store.view(key)
-    space = room(frame, policy, view.state)
+    space = room_for(view, frame, policy)
     head = head_tokens(view.checkpoint, view.kept, policy.layout)
     measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), head, policy, space, now)
     reason = due(view, policy, space, measured, now, force)

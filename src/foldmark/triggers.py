@@ -45,11 +45,11 @@ def sizes(view: View, events: Sequence[Event], head: int, policy: Policy, room: 
     """Measure the view; `events` are its events as the mark shows them, `head` the tokens of checkpoint and kept ones.
 
     Requests since the last compaction are read off the log: one per assistant event that was recorded after it, at
-    the reported input, else the static prefix plus the tokens in front of it.
+    the reported input (in our tokens), else the static prefix plus the tokens in front of it.
     """
     checkpoint = view.checkpoint
     start = room.static + head
-    past = _past(events, start, checkpoint.head if checkpoint else 0) if policy.prices else ()
+    past = _past(events, start, checkpoint.head if checkpoint else 0, room) if policy.prices else ()
     if checkpoint and checkpoint.compacted_size:
         landed = checkpoint.compacted_size
     else:
@@ -60,11 +60,12 @@ def sizes(view: View, events: Sequence[Event], head: int, policy: Policy, room: 
     return Sizes(whole=whole, alive=alive, landed=landed, past=past)
 
 
-def _past(events: Sequence[Event], size: int, sent_after: int) -> tuple[int, ...]:
+def _past(events: Sequence[Event], size: int, sent_after: int, room: Room) -> tuple[int, ...]:
     out: list[int] = []
     for event in events:
         if event.role == "assistant" and event.seq > sent_after:
-            out.append(event.usage.input if event.usage and event.usage.input else size)
+            reported = event.usage.input if event.usage else 0
+            out.append(room.correction.ours(reported) if reported else size)
         if event.role != "control":
             size += event.tokens + MESSAGE_OVERHEAD
     return tuple(out)

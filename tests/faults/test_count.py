@@ -11,9 +11,12 @@ import pytest
 from scenes import RAW, checked, fresh, lines_of, pair, pairs_of, text_of
 
 from foldmark import Policy, Session, Usage
-from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, result, user
-from foldmark.tokens import IMAGE_TOKENS, count, event_tokens
-from foldmark.wire import anthropic, openai_chat
+from foldmark.calibration import Sample, kept
+from foldmark.events import Event, Image, Opaque, Text, ToolCall, ToolResult, assistant, result, user
+from foldmark.media_prices import IMAGE_TOKENS, PDF_PAGE_TOKENS, image_tokens
+from foldmark.store import ScopeState
+from foldmark.tokens import count, event_tokens
+from foldmark.wire import anthropic, anthropic_reading, gemini_reading, openai_chat, openai_reading, responses_reading
 
 
 def image_of(size: int) -> Image:
@@ -57,6 +60,16 @@ def test_images_do_not_count_as_nothing() -> None:
     session.record(*(Event(role="user", origin="user", parts=(Text("x"), image_of(300))) for _ in range(45)))
     request = checked(session, window=200_000)
     assert request.tokens.total >= 45 * 1_500
+
+
+@pytest.mark.parametrize("size", [75_000, 2_400_000])
+@pytest.mark.parametrize("key", ["data", "file_data"])
+def test_a_recording_or_a_file_is_not_counted_by_its_encoded_length(key: str, size: int) -> None:
+    """S-COUNT-01, for blocks that we carry and do not read: pages and seconds, never the text that encodes them."""
+    pages = b"%PDF-1.7 " + b"/Type /Page " * 4 + Random(size).randbytes(size)
+    block = {"type": "document", key: b64encode(pages).decode(), "media_type": "application/pdf"}
+    event = Event(role="user", origin="user", parts=(Text("look"), Opaque("x", block)))
+    assert 4 * PDF_PAGE_TOKENS < event_tokens(event) < 4 * PDF_PAGE_TOKENS + 60
 
 
 def reference(text: str) -> int:
@@ -115,6 +128,22 @@ def test_an_unknown_window_is_a_conservative_one_with_a_warning() -> None:
     assert checked(session, window=64_000).report.warnings == ()
 
 
+def test_the_assumption_about_the_window_is_said_once_by_every_session_object(store: Any) -> None:
+    """S-COUNT-06: once, in the first request's report; a session that is opened again does not take it for known."""
+
+    def said(session: Session) -> list[bool]:
+        session.record(user("Go."))
+        session.compact()
+        return [any("128,000" in warning for warning in session.request().report.warnings) for _ in range(3)]
+
+    for _ in range(2):
+        session = fresh(Policy.coding(), store, "unknown")
+        assert said(session) == [True, False, False]
+    assert session.request(window=64_000).ceiling < 64_000
+    assert said(fresh(Policy.coding(), store, "unknown")) == [False, False, False]
+    assert session.request().ceiling < 64_000, "what was said once is known"
+
+
 @pytest.mark.parametrize(
     ("given", "policy", "effective"),
     [
@@ -133,33 +162,62 @@ def test_the_window_that_is_said_explicitly_rules(given: int | None, policy: int
     assert request.ceiling == effective - 1_000 - max(512, round(effective * 0.03))
 
 
-def test_cached_tokens_are_not_added_on_top_of_the_prompt() -> None:
-    """S-COUNT-08: included in one style, separate in the other: both mean 38,196."""
-    [first] = openai_chat.read(
+USAGES = {
+    "chat completions": (
+        openai_reading,
+        {"prompt_tokens": 38_196, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 38_153}},
+    ),
+    "chat completions, counted by the gateway as well": (
+        openai_reading,
         {
-            "choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
-            "usage": {
-                "prompt_tokens": 38_196,
-                "completion_tokens": 5,
-                "prompt_tokens_details": {"cached_tokens": 38_153},
-            },
-        }
-    )
-    [second] = anthropic.read(
+            "prompt_tokens": 38_196,
+            "completion_tokens": 5,
+            "total_tokens": 38_201,
+            "prompt_tokens_details": {"cached_tokens": 38_153, "audio_tokens": None},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+    ),
+    "responses": (
+        responses_reading,
+        {"input_tokens": 38_196, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 38_153}},
+    ),
+    "messages, read": (
+        anthropic_reading,
+        {"input_tokens": 43, "output_tokens": 5, "cache_read_input_tokens": 38_153, "cache_creation_input_tokens": 0},
+    ),
+    "messages, partly written": (
+        anthropic_reading,
         {
-            "role": "assistant",
-            "content": [{"type": "text", "text": "ok"}],
-            "usage": {
-                "input_tokens": 43,
-                "output_tokens": 5,
-                "cache_read_input_tokens": 38_153,
-                "cache_creation_input_tokens": 0,
-            },
-        }
-    )
-    for event in (first, second):
-        assert event.usage is not None
-        assert (event.usage.input, event.usage.cache_read, event.usage.output) == (38_196, 38_153, 5)
+            "input_tokens": 3,
+            "output_tokens": 5,
+            "cache_read_input_tokens": 38_153,
+            "cache_creation_input_tokens": 40,
+            "cache_creation": {"ephemeral_5m_input_tokens": 40, "ephemeral_1h_input_tokens": 0},
+        },
+    ),
+    "gemini": (
+        gemini_reading,
+        {"promptTokenCount": 38_196, "cachedContentTokenCount": 38_153, "candidatesTokenCount": 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("style", USAGES)
+def test_cached_tokens_are_not_added_on_top_of_the_prompt(style: str) -> None:
+    """S-COUNT-08: included in one style, separate in the other: all of them mean 38,196."""
+    reading, reported = USAGES[style]
+    usage = reading.read_usage(reported)
+    assert usage is not None
+    assert (usage.input, usage.cache_read, usage.output) == (38_196, 38_153, 5)
+
+
+@pytest.mark.parametrize("reading", [openai_reading, responses_reading, anthropic_reading, gemini_reading])
+@pytest.mark.parametrize("broken", [{}, {"input_tokens": None, "prompt_tokens": "many", "promptTokenCount": -3}])
+def test_a_usage_without_numbers_is_none_and_teaches_nothing(reading: Any, broken: dict[str, Any]) -> None:
+    """S-COUNT-08: a gateway that reports nulls or words must not turn into a size."""
+    usage = reading.read_usage(broken)
+    assert kept((), Sample(10_000, usage.input if usage else 0)) == ()
+    assert reading.read_usage(None) is None
 
 
 def test_prompt_counts_of_events_are_not_added_up() -> None:
@@ -213,6 +271,49 @@ def test_one_reported_usage_corrects_the_room_within_bounds(reported: float, low
     assert after.tokens.total > before.tokens.total, "our own counts stay what they are"
 
 
+def test_another_models_calibration_is_left_alone() -> None:
+    """S-COUNT-13, per model: usages of the model that replied before say nothing of the one that replies now."""
+    session = fresh(Policy.coding(admission=RAW, cleanup={"demote": False}))
+    session.record(user("Go."), *pairs_of(10, 1_000))
+    factors = []
+    for number, (model, ratio) in enumerate([("one", 1.5), ("one", 1.5), ("two", 0.9), ("two", 0.9), ("one", 1.5)]):
+        size = checked(session, window=400_000).tokens.total
+        session.record(assistant("ok", usage=Usage(input=round(size * ratio)), model=model), *pair(90 + number, 500))
+        factors.append(round(session.store.view(session.key).state.factor, 2))
+    assert factors == [1.5, 1.5, 0.9, 0.9, 1.5]
+
+
+def test_only_the_reply_to_the_last_request_calibrates() -> None:
+    """S-COUNT-12, S-COUNT-13: a sub-agent's usage, a second reply and a reply without a request teach nothing."""
+    session = fresh(Policy.coding(), scope="main", sees="exact")
+    session.record(user("Go.", scope="main"), assistant("early", usage=Usage(input=9_000), scope="main"))
+    assert session.store.view(session.key).state.usages == {}
+    size = session.request(window=200_000).tokens.total
+    session.record(assistant("sub-agent", usage=Usage(input=150_000), scope="helper"))
+    assert session.store.view(session.key).state.usages == {}
+    session.record(assistant("reply", usage=Usage(input=2 * size), scope="main"))
+    session.record(assistant("another", usage=Usage(input=90_000), scope="main"))
+    assert session.store.view(session.key).state.usages == {"openai-chat": (Sample(size, 2 * size),)}
+
+
+def test_images_are_calibrated_at_the_price_of_the_provider_that_read_them() -> None:
+    """S-COUNT-03, S-COUNT-13: twenty screenshots of 1,920 x 1,080 are 2,691 tokens each on Claude: that is its price,
+    no factor of its tokenizer."""
+    shot = Image(media_type="image/png", data="x", width=1_920, height=1_080)
+    session = fresh(Policy.coding(run="manual"))
+    session.record(*(Event(role="user", origin="user", parts=(Text("see"), shot)) for _ in range(20)))
+    size = session.request(window=200_000, wire=anthropic).tokens.total
+    session.record(assistant("ok", usage=Usage(input=size + 20 * (2_691 - IMAGE_TOKENS)), model="claude-opus-5-5"))
+    assert session.store.view(session.key).state.factor == 1.0
+
+
+def test_a_session_stored_before_usages_were_kept_is_opened_and_learns_anew() -> None:
+    """A scope's state of an older version carries `factor` and `samples`; they are forgotten, nothing else is."""
+    old = b'{"last_size":500,"factor":1.4,"samples":3,"last_count":7}'
+    state = msgspec.json.decode(old, type=ScopeState)
+    assert (state.last_size, state.last_count, state.factor) == (500, 7, 1.0)
+
+
 @pytest.mark.parametrize("system", ["", "rule " * 200])
 def test_system_tokens_are_subtracted_once(system: str) -> None:
     """S-COUNT-14: exactly at the budget nothing goes; one token over it something does."""
@@ -237,3 +338,17 @@ def test_one_meter_measures_events_requests_and_reports() -> None:
     )
     assert sum(entry.tokens for entry in session.explain()) == request.tokens.total - 4 * len(request.messages)
     assert "中文" in text_of(request.payload())
+
+
+@pytest.mark.parametrize("wire", [openai_chat, anthropic], ids=lambda wire: wire.NAME)
+@pytest.mark.parametrize("run", ["manual", "inline"])
+def test_images_fit_at_the_price_of_the_provider_that_reads_them(wire: Any, run: Any) -> None:
+    """S-COUNT-03: forty photos of 4,032 x 3,024: what goes out fits at that provider's price."""
+    photo = Image(media_type="image/png", data="eA==", width=4_032, height=3_024)
+    session = fresh(Policy.coding(run=run))
+    for _ in range(40):
+        session.record(Event(role="user", origin="user", parts=(Text("x"), photo)), assistant("ok"))
+    request = checked(session, window=200_000, wire=wire)
+    shown = [part for event in request.messages for part in event.parts if isinstance(part, Image)]
+    assert 0 < len(shown) < 40
+    assert len(shown) * image_tokens(photo, wire.NAME) + 1_000 < request.ceiling

@@ -29,7 +29,7 @@ from foldmark import BudgetExceeded, Policy
 from foldmark.assembly import assemble
 from foldmark.events import Event, ToolCall, assistant, injected, result, user
 from foldmark.policy import Layout
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, gemini, openai_chat
 from making import numbered
 from pairs import pair_errors
 
@@ -256,6 +256,72 @@ def test_after_any_number_of_compactions_at_any_point_pairs_hold(steps: list[int
 def parallel_at(number: int) -> list[Event]:
     calls = [ToolCall(f"k{number}_{n}", "read", "{}") for n in range(1 + number % 3)]
     return [assistant(f"Step {number}.", *calls), *(result(call.id, lines_of(90, call.id)) for call in reversed(calls))]
+
+
+def contents_of(steps: list[int], *, has_ids: bool) -> list[dict[str, Any]]:
+    """A tool loop in the Gemini shape: a step with so many parallel calls each, all answered in one user turn."""
+    out: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": "Read them all."}]}]
+    for at, count in enumerate(steps):
+        ids = [{"id": f"g{at}_{n}"} if has_ids else {} for n in range(count)]
+        calls = [{"functionCall": {**one, "name": "read", "args": {"n": n}}} for n, one in enumerate(ids)]
+        answers = [
+            {"functionResponse": {**one, "name": "read", "response": {"output": lines_of(120, f"r{at}_{n}")}}}
+            for n, one in enumerate(ids)
+        ]
+        out += [{"role": "model", "parts": [{"text": f"Step {at}."}, *calls]}]
+        out += [{"role": "user", "parts": answers or [{"text": "Go on."}]}]
+    return out
+
+
+def turn_errors(contents: list[dict[str, Any]]) -> list[str]:
+    """What breaks the rule of Gemini: a call turn stands behind a user turn, and the turn behind it answers each of its
+    calls once, in order. Not our validator."""
+    names = [
+        [
+            [part[key]["name"] for part in content["parts"] if key in part]
+            for key in ("functionCall", "functionResponse")
+        ]
+        for content in contents
+    ]
+    errors = [] if contents[0]["role"] == "user" else ["0: the model begins"]
+    for at, (calls, answers) in enumerate(names):
+        before = names[at - 1][0] if at else []
+        if answers != before:
+            errors.append(f"{at}: {answers} answer {before}")
+        if calls and (not at or contents[at - 1]["role"] != "user"):
+            errors.append(f"{at}: calls stand behind no user turn")
+    return errors + (["the end: unanswered calls"] if names[-1][0] else [])
+
+
+@given(st.lists(st.integers(0, 3), min_size=9, max_size=10), st.integers(1, 10), st.booleans())
+def test_a_gemini_conversation_is_never_cut_between_calls_and_their_responses(
+    steps: list[int], cut: int, has_ids: bool
+) -> None:
+    """S-PAIR-15: twenty contents, compacted wherever it stands; responses are role user and are no place to cut."""
+    session = fresh()
+    events = gemini.read_messages(contents_of(steps, has_ids=has_ids)).events
+    for part in (events[: cut * 3], events[cut * 3 :]):
+        session.record(*part)
+        session.compact(force=True)
+        request = session.request(wire=gemini)
+        contents = request.payload()["contents"]
+        assert turn_errors(contents) == []
+        assert gemini.validate(request.payload()) == []
+        assert request.tokens.total <= request.ceiling
+    assert turn_errors([{"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {}}}]}])
+
+
+def test_a_gemini_tool_loop_that_is_followed_is_cut_into_whole_pairs() -> None:
+    """S-PAIR-15: the client re-sends its contents; what goes out has as many responses as calls, in one turn."""
+    session = fresh()
+    talk = contents_of([1, 3, 2] * 6, has_ids=False)
+    assert session.follow(talk, wire=gemini).forked_at is None
+    assert session.compact(force=True).outcome == "applied"
+    contents = session.request(wire=gemini).payload()["contents"]
+    assert turn_errors(contents) == []
+    assert len(contents) < len(talk)
+    again = session.follow([*talk, {"role": "model", "parts": [{"text": "Done."}]}], wire=gemini)
+    assert [event.text for event in again.new] == ["Done."]
 
 
 @pytest.mark.parametrize("place", ["user", "system"])

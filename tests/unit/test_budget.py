@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from foldmark.budget import Room, room
+from foldmark.budget import Room, room, room_for, with_usage
+from foldmark.calibration import KEPT_SAMPLES, Sample
 from foldmark.errors import PolicyError
+from foldmark.events import Event, Image, Usage
 from foldmark.policy import Policy
-from foldmark.store import Frame, ScopeState
+from foldmark.store import Frame, Key, ScopeState, View, meter_name
 
 
 def at(window: int, *, static: int = 0, max_output: int | None = None, policy: Policy | None = None) -> Room:
@@ -64,6 +66,96 @@ def test_a_target_below_the_static_prefix_says_what_is_possible() -> None:
 def test_a_provider_that_counts_more_shrinks_the_room_and_the_margin_narrows_with_evidence() -> None:
     frame = Frame(window=100_000)
     plain = room(frame, Policy.coding())
-    measured = room(frame, Policy.coding(), ScopeState(factor=1.25, samples=2))
+    measured = room(frame, Policy.coding(), reported((8_000, 10_000), (16_000, 20_000)))
     assert measured.ceiling == int((100_000 - 12_000 - 1_000) / 1.25)
     assert plain.ceiling == 100_000 - 12_000 - 3_000
+
+
+def reported(*pairs: tuple[int, int], wire: str = "openai-chat", model: str = "") -> ScopeState:
+    samples = tuple(Sample(*pair) for pair in pairs)
+    return ScopeState(model=model, usages={meter_name(wire, model): samples})
+
+
+def test_what_the_provider_adds_unseen_is_taken_off_the_room() -> None:
+    frame = Frame(window=100_000)
+    hidden = room(frame, Policy.coding(), reported((8_000, 14_000), (16_000, 22_000)))
+    assert hidden.ceiling == 100_000 - 12_000 - 1_000 - 6_000
+    assert hidden.cap == int(0.85 * 88_000) - 6_000
+    assert hidden.correction.theirs(hidden.ceiling) == 87_000
+
+
+def test_the_ceiling_in_our_tokens_is_what_fits_in_theirs() -> None:
+    for pairs in (((8_000, 9_000), (16_000, 28_000)), ((8_000, 6_000), (16_000, 12_000)), ((8_000, 30_000),)):
+        space = room(Frame(window=200_000), Policy.coding(), reported(*pairs))
+        fits = 200_000 - space.reserve - space.margin
+        assert space.correction.theirs(space.ceiling) <= fits < space.correction.theirs(space.ceiling + 1) + 5
+
+
+@pytest.mark.parametrize("pair", [(5_000, 90_000), (2_000, 400_000), (30_000, 120_000)])
+def test_one_usage_alone_refuses_no_session_that_fits_by_our_count(pair: tuple[int, int]) -> None:
+    frame = Frame(window=16_000, static_tokens=6_000)
+    assert room(frame, Policy.coding(), reported(pair)).cap >= 2_000
+    with pytest.raises(PolicyError, match=r"The provider counts 4\.00 tokens for one of ours"):
+        room(frame, Policy.coding(), reported((2_000, 8_000), (4_000, 16_000), (8_000, 32_000)))
+
+
+def test_an_offset_that_only_a_ratio_speaks_for_is_at_most_a_quarter_of_the_window() -> None:
+    one, two = reported((10_000, 40_000)), reported((10_000, 30_000), (12_000, 32_000))
+    assert room(Frame(window=64_000), Policy.coding(), one).correction.offset == 16_000
+    assert room(Frame(window=200_000), Policy.coding(), one).correction.offset == 20_000
+    assert room(Frame(window=64_000), Policy.coding(), two).correction.offset == 20_000
+
+
+def test_every_model_has_its_own_calibration() -> None:
+    state = ScopeState()
+    for model, factor in (("one", 1.5), ("two", 0.9)):
+        for size in (10_000, 20_000):
+            frame = Frame(window=200_000, wire="openai-chat")
+            state = with_usage(state, frame, size, Usage(input=round(size * factor)), model)
+    asked = {model: room(Frame(window=200_000, model=model), Policy.coding(), state) for model in ("one", "two", "3")}
+    assert [round(space.correction.factor, 3) for space in asked.values()] == [1.5, 0.9, 1.0]
+    assert asked["3"].margin == 6_000, "nothing is known of it"
+    assert room(Frame(window=200_000), Policy.coding(), state).correction == asked["two"].correction, "the last reply's"
+    other = room(Frame(window=200_000, wire="anthropic"), Policy.coding(), state)
+    assert other.correction.samples == 0, "another wire, another meter"
+
+
+def test_old_usages_and_old_models_are_forgotten() -> None:
+    state = ScopeState()
+    for number in range(30):
+        frame = Frame(window=200_000, model=f"model-{number // 10}")
+        state = with_usage(state, frame, 1_000 + number, Usage(input=1_000), "reported-name")
+    assert {name: len(samples) for name, samples in state.usages.items()} == {
+        f"openai-chat model-{n}": KEPT_SAMPLES for n in range(3)
+    }
+    for number in range(20):
+        state = with_usage(state, Frame(window=1, model=f"m{number}"), 10, Usage(input=10), "")
+    assert list(state.usages) == [f"openai-chat m{n}" for n in range(14, 20)]
+
+
+def test_images_that_cost_more_than_their_neutral_price_bring_the_cap_nearer_and_refuse_nothing() -> None:
+    frame, policy = Frame(window=200_000), Policy.coding()
+    found = {extra: room(frame, policy, pictures=extra) for extra in (0, 10_000, -10_000, 900_000)}
+    assert {space.ceiling for space in found.values()} == {200_000 - 16_000 - 6_000}
+    assert found[10_000].cap == found[0].cap - 10_000
+    assert found[-10_000].cap == found[0].cap + 10_000
+    assert found[900_000].cap == 2_000
+
+
+@pytest.mark.parametrize(
+    ("wire", "model", "extra"),
+    [
+        ("anthropic", "claude-opus-5-5", 1_091),
+        ("openai-chat", "gpt-4o", -495),
+        ("openai-chat", "", 848),
+        ("other", "", 0),
+    ],
+)
+def test_the_images_of_a_view_are_priced_for_the_provider_that_will_read_them(
+    wire: str, model: str, extra: int
+) -> None:
+    shot = Event(role="user", parts=(Image(data="x", width=1_920, height=1_080),))
+    view = View(key=Key(session="s"), checkpoint=None, kept=(), events=(shot,) * 3, state=ScopeState(model=model))
+    frame = Frame(window=200_000, wire=wire)
+    assert room_for(view, frame, Policy.coding()) == room(frame, Policy.coding(), view.state, pictures=3 * extra)
+    assert room_for(view, frame, Policy.coding()).extra(view.events) == 3 * extra

@@ -64,7 +64,7 @@ def items(value: Any, path: str) -> list[Any]:
 def as_count(value: Any) -> int:
     """A reported number of tokens; 0 for whatever is none (usage is a report, not part of the
     conversation)."""
-    return int(value) if isinstance(value, (int, float)) and abs(value) < 1e15 else 0
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < 1e15 else 0
 
 
 def compact_json(value: Any) -> str:
