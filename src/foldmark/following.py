@@ -88,12 +88,13 @@ def _grown(
     """A transcript that was read while an assistant step was still being written: the step at the end of the log is
     the beginning of the one that is offered now. Its rest comes in as an event of its own that continues the step."""
     at = place.skipped + place.count
-    if len(behind) != 1 or at >= len(line) or behind[0].role != "assistant":
+    is_step = bool(behind) and behind[0].role == "assistant" and all(CONTINUES in event.meta for event in behind[1:])
+    if not is_step or at >= len(line):
         return reads, line, False
     short, read = behind[0], line[at]
-    count = len(short.parts)
+    count = sum(len(event.parts) for event in behind)
     head = msgspec.structs.replace(read.event, parts=read.event.parts[:count], plain="")
-    if read.is_ours or len(read.event.parts) <= count or fingerprint(head) != short.plain:
+    if read.is_ours or len(read.event.parts) <= count or fingerprint(head) != behind[-1].plain:
         return reads, line, False
     rest = msgspec.structs.replace(
         read.event,

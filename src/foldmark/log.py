@@ -133,9 +133,13 @@ class Log:
         return new, known
 
     def _chain_before(self, new: Sequence[Event]) -> str:
-        """The chain in front of the newest chained event."""
-        links = [event.chain for event in (*self.events[-50:], *new) if event.chain]
-        return links[-2] if len(links) > 1 else ""
+        """The chain in front of the newest step: of its beginning, whatever of it came later."""
+        step = True
+        for event in reversed((*self.events[-50:], *new)):
+            if event.chain and not step:
+                return event.chain
+            step = step and (not event.chain or CONTINUES in event.meta)
+        return ""
 
     def by_id(self, name: str) -> Event | None:
         seq = self.seqs.get(name)

@@ -26,6 +26,27 @@ FORMAT_OF = {
     "swe-agent-text.traj": "swe-agent",
     "swe-agent-calls.traj": "swe-agent",
     "tau-bench.json": "tau-bench",
+    "codex.jsonl": "codex",
+    "codex-old.jsonl": "codex",
+    "mini-swe-agent.traj.json": "mini-swe-agent",
+    "mini-swe-agent-calls.traj.json": "mini-swe-agent",
+    "openhands.json": "openhands",
+    "openhands-kit.jsonl": "openhands",
+    "adk.session.json": "adk",
+    "gemini-cli.responses": "gemini-cli",
+    "gemini-cli.jsonl": "gemini-cli",
+    "inspect.json": "inspect",
+    "autogen.json": "autogen",
+    "pydantic-ai.json": "pydantic-ai",
+    "langchain.json": "langchain",
+    "langchain.jsonl": "langchain",
+    "langchain-plain.json": "langchain",
+    "langfuse.json": "langfuse",
+    "intercode.json": "intercode",
+    "vivaria.json": "vivaria",
+    "aider.md": "aider",
+    "claude-code-console.md": "claude-code-console",
+    "react.txt": "react",
 }
 REAL = [
     "claude-code/5c0375b4.jsonl",
@@ -38,6 +59,27 @@ REAL = [
     "swe-agent/marshmallow-1867-function-calling-replace.traj",
     "swe-agent/pydicom-1458.traj",
     "tau-bench/gpt-4o-airline.subset.json",
+    "mini-swe-agent/github_issue.traj.json",
+    "openhands/basic.json",
+    "openhands/basic_gui_mode.json",
+    "adk/flow_complex_spark.session.json",
+    "inspect-ai/browser.json",
+    "autogen/self_teaching.session.json",
+    "gemini-cli/browser-agent.persistent-session.responses",
+    "langfuse-traces/agno-2025-06-11.trace.json",
+    "langfuse-traces/beeai-2025-08-01.trace.json",
+    "langfuse-traces/claude-agent-2025-12-22.trace.json",
+    "langfuse-traces/csharp-agent-with-gemini-2026-03-09.trace.json",
+    "langfuse-traces/langgraph-js-2025-10-30.trace.json",
+    "langfuse-traces/openai-agents-2025-09-30.trace.json",
+    "langfuse-traces/pydantic-ai-tools-2025-12-04.trace.json",
+    "intercode/bash_multiturn_gpt-4_fs3.json",
+    "intercode/ctf_multiturn_gpt-4_10_turns.json",
+    "vivaria/small.messages.json",
+    "aider/chat-history.head.md",
+    "claude-code-console/bookminder-day-009.md",
+    "claude-code-console/bookminder-day-021.md",
+    "reflexion/hotpotqa_react_thoughts.txt",
 ]
 
 
@@ -171,7 +213,7 @@ def test_what_is_no_transcript_is_refused_in_words(data: bytes, words: str) -> N
 
 
 def test_an_unknown_format_names_those_there_are() -> None:
-    with pytest.raises(PolicyError, match="claude-code, pi, swe-agent, tau-bench, openai-json"):
+    with pytest.raises(PolicyError, match=r"choose auto, claude-code, pi, .*, openai-json"):
         importers.read(b"[]", format="word")
 
 

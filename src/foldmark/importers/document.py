@@ -1,4 +1,4 @@
-"""Bytes of a transcript file as JSON or JSON lines. Knows nothing of what the records mean."""
+"""Bytes of a transcript file as JSON, JSON lines or plain text. Knows nothing of what they mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from foldmark.importers.values import Document, Notes
 
 
 def open_document(data: bytes, name: str, notes: Notes) -> Document:
-    """Decode a file. Raises WireError when it is empty, binary, or neither JSON nor JSON lines.
+    """Decode a file: as JSON, else as JSON lines when its first line is a JSON object or list, else as text.
+    Raises WireError when it is empty or binary, and for a broken line of JSON lines.
 
     A last line that is cut (somebody is still writing) is left for the next import and gives a warning: kept
     as it is, it would be another event than the one that the whole line will be.
@@ -23,7 +24,9 @@ def open_document(data: bytes, name: str, notes: Notes) -> Document:
     try:
         value = _decode(text)
     except ValueError as error:
-        return Document(name=name, records=tuple(_lines(text, name, notes, error)))
+        if not _is_record(next(line for line in text.split("\n") if line.strip())):
+            return Document(name=name, text=_unified(text), reason=str(error))
+        return Document(name=name, records=tuple(_lines(text, notes)))
     return Document(name=name, value=value, records=((1, value),) if isinstance(value, dict) else ())
 
 
@@ -46,9 +49,24 @@ def _decode(text: str) -> Any:
     except (msgspec.DecodeError, UnicodeEncodeError):
         # The standard decoder takes escaped lone surrogates, which real tool output holds.
         return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
-def _lines(text: str, name: str, notes: Notes, error: ValueError) -> list[tuple[int, Any]]:
+def _is_record(line: str) -> bool:
+    """Whether a first line makes its file JSON lines. A number or a quoted word alone may begin any text."""
+    try:
+        return isinstance(_decode(line), (dict, list))
+    except ValueError:
+        return False
+
+
+def _unified(text: str) -> str:
+    """Text with one sort of line end, so that a file saved on another system gives the same events."""
+    return text.replace("\r\n", "\n")
+
+
+def _lines(text: str, notes: Notes) -> list[tuple[int, Any]]:
     records: list[tuple[int, Any]] = []
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines, 1) if line.strip()]
@@ -56,10 +74,7 @@ def _lines(text: str, name: str, notes: Notes, error: ValueError) -> list[tuple[
         try:
             records.append((number, _decode(lines[number - 1])))
         except ValueError as broken:
-            where = f"line {number}"
-            if not records:
-                raise WireError(name or "file", f"is neither JSON nor JSON lines ({error}).") from broken
             if number != filled[-1] or notes.strict:
-                raise WireError(where, f"is not JSON ({broken}).") from broken
+                raise WireError(f"line {number}", f"is not JSON ({broken}).") from broken
             notes.warn(f"the last line ({number}) is cut (still being written?); the next import takes it")
     return records

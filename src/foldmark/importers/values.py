@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -39,12 +39,14 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A decoded file: `value` when it is one JSON value, and `records` with their line numbers when it is
-    JSON lines (a single object is both)."""
+    """A decoded file: `value` when it is one JSON value, `records` with their line numbers when it is JSON
+    lines (a single object is both), and `text` when it is neither; `reason` says why it is no JSON."""
 
     name: str = ""
     value: Any = None
     records: tuple[tuple[int, Any], ...] = ()
+    text: str = ""
+    reason: str = ""
 
 
 class Notes:
@@ -75,11 +77,13 @@ class Notes:
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A transcript format: its name, a cheap look that recognises it, and the reader."""
+    """A transcript format: its name, a cheap look that recognises it, the reader, and whether its files are
+    plain text (then it is never asked about JSON, and the others are never asked about text)."""
 
     name: str
     sniff: Callable[[Document], bool]
     read: Callable[[Document, Notes], list[Imported]]
+    is_text: bool = False
 
 
 def derived_id(format: str, events: tuple[Event, ...] | list[Event]) -> str:
@@ -89,13 +93,14 @@ def derived_id(format: str, events: tuple[Event, ...] | list[Event]) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A time of a transcript as Unix seconds: ISO text, seconds, or milliseconds (numbers over a hundred
-    billion)."""
+    """A time of a transcript as Unix seconds: ISO text, seconds, or milliseconds (numbers over a hundred billion). A
+    clock time without a zone is UTC, so that the same file gives the same times everywhere."""
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, (int, float)):
-        return value / 1000 if value > 1e11 else float(value)
     try:
-        return datetime.fromisoformat(str(value)).timestamp()
-    except ValueError:
+        if isinstance(value, (int, float)):
+            return value / 1000 if value > 1e11 else float(value)
+        moment = datetime.fromisoformat(str(value))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
