@@ -196,6 +196,13 @@ def test_the_order_of_observations_in_the_file_makes_no_difference(conversation:
     assert importers.read(trace(list(mixed)))[0].events == importers.read(trace(rows))[0].events
 
 
+@pytest.mark.parametrize("value", [[{"page": 1}], {"page": 1}, [1, 2], ["a"]])
+def test_an_input_that_is_no_message_is_left_out_and_said(value: Any) -> None:
+    (imported,) = importers.read(trace([observation("g", 0, input=value, output="ok")]))
+    assert [event.text for event in imported.events] == ["ok"]
+    assert any("hold no messages" in line for line in imported.warnings)
+
+
 @pytest.mark.parametrize("wrap", ["messages", "contents", "input"])
 def test_messages_are_found_inside_the_request_that_holds_them(wrap: str) -> None:
     events = told([("go", [Said("I look.", (("read", {"bed": 1}, "dry"),)), Said("Dry.")])])
@@ -302,6 +309,17 @@ def test_a_step_written_as_text_is_a_call_and_its_result() -> None:
         ("result", 0, "beans\nand peas"),
         ("assistant", "Beans.", []),
     ]
+
+
+def test_a_tools_name_in_place_of_the_role_is_its_result_and_any_other_name_is_kept_and_said() -> None:
+    events = told([("go", [Said("", (("read", {"bed": 1}, "dry"),)), Said("Dry.")])])
+    rows = traced(events, openai_rows)
+    ask = json.loads(rows[1]["input"])
+    ask[2] = {"role": "read", "content": "dry"}
+    rows[1]["input"] = json.dumps([*ask, {"role": "critic", "content": "meh"}])
+    (imported,) = importers.read(trace(rows))
+    assert plain([event for event in imported.events if event.role != "control"]) == plain(events)
+    assert any("role critic" in line for line in imported.warnings)
 
 
 def test_messages_written_as_attributes_are_read_when_the_input_holds_none() -> None:
@@ -424,6 +442,21 @@ def test_outputs_without_a_readable_input_go_on_with_the_step_before() -> None:
     assert any("hold no messages" in line for line in imported.warnings)
 
 
+def test_an_agent_that_a_tool_started_does_not_take_over_the_instructions_of_the_one_above() -> None:
+    ask = [{"role": "user", "content": "What grows?"}]
+    rows = [
+        observation("root", 0, "SPAN", input={"prompt": "go", "system": "You dig."}),
+        observation(
+            "g1", 1, parentObservationId="root", input="go", output=openai_rows(assistant("", ToolCall("c", "ask")))[0]
+        ),
+        observation("tool", 2, "TOOL", name="ask", parentObservationId="root"),
+        observation("g2", 3, parentObservationId="tool", input=ask, output="Beans."),
+    ]
+    (imported,) = importers.read(trace(rows))
+    (child,) = imported.children
+    assert (imported.system, child.imported.system, child.call_id) == ("You dig.", "", "c")
+
+
 def test_a_failed_generation_and_an_unknown_observation_are_control_events() -> None:
     imported = sample()
     kinds = [event.meta["control"] for event in imported.events if event.role == "control"]
@@ -471,7 +504,7 @@ VALUES = st.recursive(
 )
 ROWS = st.fixed_dictionaries(
     {"type": st.sampled_from(["GENERATION", "TOOL", "AGENT", "SPAN", "ODD"]), "name": st.sampled_from(["x", "read"])},
-    optional={name: VALUES for name in ("input", "output", "metadata", "usageDetails", "level", "parentObservationId")},
+    optional=dict.fromkeys(("input", "output", "metadata", "usageDetails", "level", "parentObservationId"), VALUES),
 )
 
 

@@ -63,7 +63,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         raise WireError(document.name or "file", "holds no generation with messages; there is nothing to import.")
     agents = [each for each in found if not each.is_generation and (each.is_agent or _ACCOUNT in each.attributes)]
     for agent in sorted(agents, key=lambda each: each.end):
-        lines.complete(_account(agent), agent.end)
+        lines.complete(_account(agent, notes), agent.end)
     for each in found:
         if each.kind not in KINDS:
             kept = notes.kept(f"observation {each.kind}", dict(each.raw), each.path, provider=NAME, time=each.start)
@@ -88,6 +88,13 @@ class _Tree:
             yield at
             at = self.by_key.get(at.parent)
 
+    def around(self, found: Observation) -> Iterator[Observation]:
+        """What is above within the same agent: a tool that started it belongs to another one."""
+        for each in self.above(found):
+            if each.is_tool:
+                return
+            yield each
+
     def is_inside_generation(self, found: Observation) -> bool:
         """Whether two instruments traced the same call: the outer one is taken."""
         return any(each.is_generation for each in self.above(found))
@@ -97,18 +104,18 @@ class _Tree:
 
 
 def _take(generation: Observation, tree: _Tree, lines: Lines, notes: Notes) -> None:
-    question, answer = _asked(generation), _said(generation)
+    question, answer = _asked(generation, notes), _said(generation, notes)
     if question is None and generation.input not in (None, "", [], {}):
         notes.warn("inputs that hold no messages are left out; what was said goes on with the step before it")
     if question is None and not answer:
         return
     if question is None and lines.beside(generation) is None:
-        question = next((told for each in tree.above(generation) if (told := _asked(each))), None)
+        question = next((told for each in tree.around(generation) if (told := _asked(each, notes))), None)
     texts: list[str] = []
     while question and question[0].role == "system":
         texts.append(question.pop(0).text)
-    around = (instructions_of(each) for each in (generation, *tree.above(generation)))
-    beside = next((each for each in around if each), None)
+    instructions = (instructions_of(each) for each in (generation, *tree.around(generation)))
+    beside = next((each for each in instructions if each), None)
     if not texts and beside:
         texts = [part.text for part in said(beside, f"{generation.path}.system") if isinstance(part, Text)]
     line = lines.take(generation, question, answer, "\n\n".join(text for text in texts if text))
@@ -116,18 +123,18 @@ def _take(generation: Observation, tree: _Tree, lines: Lines, notes: Notes) -> N
         line.tools = tools_of(generation)
 
 
-def _asked(found: Observation) -> list[Event] | None:
-    read_now = asked(found.input, f"{found.path}.input")
+def _asked(found: Observation, notes: Notes) -> list[Event] | None:
+    read_now = asked(found.input, f"{found.path}.input", notes)
     if read_now is None:
-        read_now = asked(flattened(found.attributes, "llm.input_messages"), f"{found.path}.metadata")
+        read_now = asked(flattened(found.attributes, "llm.input_messages"), f"{found.path}.metadata", notes)
     return read_now
 
 
-def _said(found: Observation) -> list[Event]:
+def _said(found: Observation, notes: Notes) -> list[Event]:
     """What a generation said, with what is known of the step. One that failed is a control event."""
-    events = answered(found.output, f"{found.path}.output")
+    events = answered(found.output, f"{found.path}.output", notes)
     if not events and len(rows := flattened(found.attributes, "llm.output_messages")) == 1:
-        events = answered(rows, f"{found.path}.metadata")
+        events = answered(rows, f"{found.path}.metadata", notes)
     if found.raw.get("level") == "ERROR":
         raw = {"statusMessage": found.raw.get("statusMessage"), "name": found.name}
         events.append(control("generation failed", raw, provider=NAME))
@@ -142,14 +149,18 @@ def _said(found: Observation) -> list[Event]:
     return out
 
 
-def _account(agent: Observation) -> list[Event]:
+def _account(agent: Observation, notes: Notes) -> list[Event]:
     """The messages of a conversation as its agent tells them at its end, without the system text."""
     account = decoded(agent.attributes.get(_ACCOUNT))
     path = f"{agent.path}.metadata" if account else f"{agent.path}.input"
-    told = asked(account if account else agent.input, path) if isinstance(account or agent.input, list) else None
+    told = asked(account if account else agent.input, path, notes) if isinstance(account or agent.input, list) else None
     if not told:
         return []
-    end = answered(agent.output, f"{agent.path}.output") if isinstance(agent.output, Mapping) and not account else []
+    end = (
+        answered(agent.output, f"{agent.path}.output", notes)
+        if isinstance(agent.output, Mapping) and not account
+        else []
+    )
     repeated = bool(end) and end[0].text.strip() == told[-1].text.strip()
     return [event for event in [*told, *(end[1:] if repeated else end)] if event.role != "system"]
 

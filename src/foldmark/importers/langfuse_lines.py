@@ -87,7 +87,7 @@ class Line:
         answer = event.result
         assert answer is not None
         waiting = self.open_calls()
-        named = [call for call in waiting if call.name == answer.name] or waiting
+        named = [call for call in waiting if not answer.name or call.name == answer.name]
         call_id = self._ids.get(answer.call_id) if answer.call_id else (named[0].id if named else "")
         if not call_id or call_id not in self._made:
             notes.warn("results whose calls this trace does not hold are injected text")

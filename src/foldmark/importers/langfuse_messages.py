@@ -18,6 +18,7 @@ from foldmark.events import Event, Part, Role, ToolCall, assistant, result, user
 from foldmark.importers import response_items
 from foldmark.importers.langfuse_parts import DERIVED, parts_events, said, without_derived_id
 from foldmark.importers.parts import arguments_of, result_of, words_of
+from foldmark.importers.values import Notes
 from foldmark.wire import anthropic_reading, openai_reading
 from foldmark.wire.plain import as_mapping, as_text, items
 
@@ -41,24 +42,24 @@ _STEP_AS_TEXT = re.compile(
 )
 
 
-def asked(value: Any, path: str) -> list[Event] | None:
+def asked(value: Any, path: str, notes: Notes) -> list[Event] | None:
     """The messages of a model's input."""
     if isinstance(value, str):
         return [user(value)] if value.strip() else None
     if isinstance(value, Mapping):
-        return _asked_of(value, path)
-    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-        return list(_rows(value, path))
+        return _asked_of(value, path, notes)
+    if isinstance(value, list) and value and all(isinstance(row, Mapping) and _is_message(row) for row in value):
+        return list(_rows(value, path, notes))
     return None
 
 
-def _asked_of(value: Mapping[str, Any], path: str) -> list[Event] | None:
+def _asked_of(value: Mapping[str, Any], path: str, notes: Notes) -> list[Event] | None:
     if _is_message(value):
-        return list(_rows([value], path))
+        return list(_rows([value], path, notes))
     head = next((value[key] for key in ("system", "instructions", "systemInstruction") if value.get(key)), None)
     system = _system(head, f"{path}.system") if head is not None else []
     for key in ("messages", "contents", "input", "prompt"):
-        found = asked(value[key], f"{path}.{key}") if value.get(key) else None
+        found = asked(value[key], f"{path}.{key}", notes) if value.get(key) else None
         if found is not None:
             return [*system, *found]
     return None
@@ -69,31 +70,32 @@ def _system(value: Any, path: str) -> list[Event]:
     return [Event(role="system", parts=said(parts, path))]
 
 
-def answered(value: Any, path: str) -> list[Event]:
+def answered(value: Any, path: str, notes: Notes) -> list[Event]:
     """The messages of a model's output; a value that is no message is its words, as JSON."""
     if value is None or value in ("", "None", [], {}):
         return []
     if isinstance(value, str):
         return [assistant(value)]
     if isinstance(value, list) and all(isinstance(row, Mapping) and _is_message(row) for row in value):
-        return list(_rows(value, path))
+        return list(_rows(value, path, notes))
     if isinstance(value, Mapping):
         if isinstance(value.get("choices"), list):
             return openai_reading.read(value)
         if isinstance(value.get("output"), list) and value.get("object") == "response":
-            return list(_rows(value["output"], f"{path}.output"))
+            return list(_rows(value["output"], f"{path}.output", notes))
         if isinstance(value.get("candidates"), list) and value["candidates"]:
             first = as_mapping(value["candidates"][0], f"{path}.candidates[0]")
-            return list(_rows([first.get("content")], f"{path}.candidates[0].content"))
+            return list(_rows([first.get("content")], f"{path}.candidates[0].content", notes))
         if _is_message(value):
-            return list(_rows([value], path))
+            return list(_rows([value], path, notes))
     return [assistant(words_of(value))]
 
 
 def _is_message(row: Mapping[str, Any]) -> bool:
     kind = _kind(row)
     is_item = kind in (*response_items.CALLS, *response_items.OUTPUTS, "reasoning")
-    return "role" in row or _is_serialised(row) or is_item or (kind in _ROLES and "content" in row)
+    is_shaped = isinstance(row.get("parts"), list) or (kind in _ROLES and "content" in row)
+    return "role" in row or _is_serialised(row) or is_item or is_shaped
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -105,9 +107,10 @@ def _is_serialised(row: Mapping[str, Any]) -> bool:
     return bool(row.get("lc")) and isinstance(row.get("kwargs"), Mapping)
 
 
-def _rows(rows: Iterable[Any], path: str) -> Iterator[Event]:
+def _rows(rows: Iterable[Any], path: str, notes: Notes) -> Iterator[Event]:
     """Rows as events; items of one step of the Responses API are one assistant event."""
     step: list[Part] = []
+    tools: set[str] = set()
     for at, value in enumerate(rows):
         where = f"{path}[{at}]"
         row = as_mapping(value, where)
@@ -117,7 +120,9 @@ def _rows(rows: Iterable[Any], path: str) -> Iterator[Event]:
         if step:
             yield Event(role="assistant", origin="agent", parts=tuple(step))
             step = []
-        yield from _row(row, where)
+        for event in _row(row, where, tools, notes):
+            tools.update(call.name for call in event.calls)
+            yield event
     if step:
         yield Event(role="assistant", origin="agent", parts=tuple(step))
 
@@ -129,16 +134,18 @@ def _is_item(row: Mapping[str, Any]) -> bool:
     return _kind(row) in (*response_items.CALLS, "reasoning")
 
 
-def _row(row: Mapping[str, Any], path: str) -> Iterable[Event]:
+def _row(row: Mapping[str, Any], path: str, tools: set[str], notes: Notes) -> Iterable[Event]:
     if _kind(row) in response_items.OUTPUTS:
         return [response_items.output_event(row, path, {})]
     if _is_serialised(row):
         row = _unserialised(row, path)
-    named = str(row.get("role") or _kind(row))
+    named = str(row.get("role") or _kind(row) or "user")
     role = _ROLES.get(named)
-    if role is None:
+    if role is None and named in tools:
         # A framework that puts the tool's name where the role belongs: its result.
         return [result_of("", said(row.get("content"), f"{path}.content"), name=named)]
+    if role is None:
+        return [notes.kept(f"role {named}", dict(row), path, provider="langfuse")]
     if isinstance(row.get("parts"), list):
         return parts_events(row["parts"], role, f"{path}.parts")
     if "content" not in row and isinstance(row.get("text"), str):
