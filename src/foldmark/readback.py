@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from foldmark.errors import WireError
-from foldmark.events import Event
+from foldmark.events import Event, Text, ToolCall
 
 
 def chunks_of(wire: Any, messages: Sequence[Event]) -> list[list[Event]]:
@@ -40,7 +40,8 @@ def _written(wire: Any, messages: Sequence[Event]) -> list[Any]:
 def form_of(wire: Any, chunk: Sequence[Event]) -> list[Any]:
     """The messages of a chunk; what a wire puts in front of a list that begins with an assistant is left out."""
     written = _written(wire, chunk)
-    return written[1:] if wire.OPENING and chunk[0].role == "assistant" else written
+    has_opening = wire.OPENING and chunk[0].role == "assistant" and written and written[0].get("role") == "user"
+    return written[1:] if has_opening else written
 
 
 def opening_of(wire: Any, chunk: Sequence[Event]) -> list[Event]:
@@ -71,9 +72,9 @@ def repeats_ids(chunks: Sequence[Sequence[Event]], used: set[str]) -> bool:
 
 
 def read_back(wire: Any, messages: Sequence[Any]) -> list[Event]:
-    """Messages as events, each read for itself."""
+    """The messages of a chunk as events. They are read together: a step may be several items of a wire."""
     try:
-        return [event for message in messages for event in wire.read_messages([message]).events]
+        return list(wire.read_messages(messages).events)
     except WireError:
         return []  # nobody can send back what no wire reads
 
@@ -92,8 +93,12 @@ def aligned(chunk: Sequence[Event], read: Sequence[Event]) -> list[tuple[Event, 
         out.append((said.pop(0), []))  # images of results, which this wire writes in a message of their own
     for role, sources in (("assistant", steps), ("tool", results)):
         found = [event for event in read if event.role == role]
-        out += _paired(found, _joined_steps(sources) if role == "assistant" else [[one] for one in sources])
+        out += _paired_steps(found, sources) if role == "assistant" else _paired(found, [[one] for one in sources])
     return out + _paired(said, [[one] for one in others])
+
+
+def _paired_steps(found: Sequence[Event], steps: Sequence[Event]) -> list[tuple[Event, list[Event]]]:
+    return _paired(found, _joined_steps(steps)) or _paired(found, _run_on(steps))
 
 
 def _joined_steps(steps: Sequence[Event]) -> list[list[Event]]:
@@ -105,6 +110,26 @@ def _joined_steps(steps: Sequence[Event]) -> list[list[Event]]:
         else:
             out.append([step])
     return out
+
+
+def _run_on(steps: Sequence[Event]) -> list[list[Event]]:
+    """Steps as a wire tells them apart that has a flat list of items: only words behind words begin a new one."""
+    out: list[list[Event]] = []
+    for step in steps:
+        if out and (any(earlier.calls or not _has_words(earlier) for earlier in out[-1]) or _begins_with_a_call(step)):
+            out[-1].append(step)
+        else:
+            out.append([step])
+    return out
+
+
+def _has_words(step: Event) -> bool:
+    return any(isinstance(part, Text) and part.text for part in step.parts)
+
+
+def _begins_with_a_call(step: Event) -> bool:
+    said = [part for part in step.parts if isinstance(part, ToolCall) or (isinstance(part, Text) and part.text)]
+    return not said or isinstance(said[0], ToolCall)
 
 
 def _paired(found: Sequence[Event], groups: list[list[Event]]) -> list[tuple[Event, list[Event]]]:

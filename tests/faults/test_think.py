@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenes import RAW, SMALL, checked, fresh, pairs_of
 
 from foldmark import Policy
-from foldmark.events import user
-from foldmark.wire import anthropic, openai_chat
+from foldmark.events import Event, Reasoning, ToolResult, user
+from foldmark.wire import anthropic, openai_chat, openai_responses
 
 
 def thought(number: int, size: int) -> dict[str, Any]:
@@ -71,6 +72,100 @@ def test_within_the_current_request_thinking_stays() -> None:
     assert blocks == thought(1, 30_000)["content"]
 
 
+def reasoned(number: int, size: int) -> list[dict[str, Any]]:
+    """One response of the Responses API: reasoning, words, a hosted search now and then, a call."""
+    search = {"type": "web_search_call", "id": f"ws_{number}", "status": "completed", "action": {"type": "search"}}
+    words = [{"type": "output_text", "text": f"Let me look at {number}.", "annotations": []}]
+    return [
+        {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "g" * size},
+        *([search] if number % 3 == 0 else []),
+        {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": words},
+        {"type": "function_call", "id": f"fc_{number}", "call_id": f"c{number}", "name": "read", "arguments": "{}"},
+    ]
+
+
+def torn(items: list[dict[str, Any]]) -> list[str]:
+    """What the Responses API refuses about reasoning, told by a few lines that know nothing of our validator: an id
+    without its reasoning, reasoning without the item it led to."""
+    wrong: list[str] = []
+    thought = ""
+    for item, following in zip(items, [*items[1:], {}], strict=True):
+        number = str(item.get("id", "")).partition("_")[2]
+        if item.get("type") == "reasoning":
+            thought = number
+            if str(following.get("id", "")).partition("_")[2] != number:
+                wrong.append(item["id"])
+        elif number and number != thought:
+            wrong.append(item["id"])
+    return wrong
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([50, 700, 9_000]), min_size=2, max_size=12), st.integers(1, 3), st.booleans())
+def test_an_id_goes_out_only_with_its_reasoning_and_reasoning_only_with_its_item(
+    sizes: list[int], turns: int, is_compacted: bool
+) -> None:
+    """S-THINK-02: reasoning is dropped by cleanup, compaction and fit; dependent ids and hosted calls leave with it."""
+    session = fresh(SMALL.replace(window=40_000))
+    sent: list[dict[str, Any]] = []
+    number = 0
+    for turn in range(turns):
+        items: list[dict[str, Any]] = [{"type": "message", "role": "user", "content": f"Question {turn}?"}]
+        for size in sizes:
+            number += 1
+            items += reasoned(number, size)
+            items.append({"type": "function_call_output", "call_id": f"c{number}", "output": f"body {number} " * 60})
+        sent += items
+        session.record(*openai_responses.read_messages(items).events)
+        if is_compacted:
+            session.compact(force=True)
+        payload = session.request(wire=openai_responses).payload()
+        assert torn(payload["input"]) == []
+        assert all(item in sent for item in payload["input"] if item["type"] in ("reasoning", "web_search_call"))
+        session.record(*openai_responses.read_messages([{"role": "assistant", "content": "Done."}]).events)
+
+
+def test_taking_the_reasoning_away_takes_the_ids_away() -> None:
+    """S-THINK-02 as it was reported: reasoning r1, message m1 with its id, a call; r1 goes."""
+    whole = openai_responses.read_messages([{"role": "user", "content": "Go."}, *reasoned(3, 50)]).events
+    answered = Event(role="tool", origin="tool", parts=(ToolResult("c3", "x"),))
+    bare = msgspec.structs.replace(whole[1], parts=tuple(p for p in whole[1].parts if not isinstance(p, Reasoning)))
+    kept = openai_responses.write("", [], [*whole, answered])["input"]
+    assert [item.get("id") for item in kept[1:5]] == ["rs_3", "ws_3", "msg_3", "fc_3"]
+    left = openai_responses.write("", [], [whole[0], bare, answered])["input"]
+    assert [item.get("id") for item in left] == [None] * 4
+    assert torn(left) == torn(kept) == []
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_compaction_item_is_byte_equal_or_absent(is_compacted: bool) -> None:
+    """S-THINK-02: the provider's own compaction goes back verbatim until ours covers it."""
+    block = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 50}
+    session = fresh(Policy.coding(budget={"target_tokens": 6_000}, admission=RAW))
+    asked = [{"role": "user", "content": "Begin."}, block, {"role": "user", "content": "Go on."}]
+    session.record(*openai_responses.read_messages(asked).events, *pairs_of(40 if is_compacted else 4, 300))
+    if is_compacted:
+        session.compact(force=True, window=128_000)
+    payload = session.request(wire=openai_responses, window=128_000).payload()
+    assert [item for item in payload["input"] if item["type"] == "compaction"] == ([] if is_compacted else [block])
+    for other in (openai_chat, anthropic):
+        assert "gAAAA" not in json.dumps(session.request(wire=other, window=128_000).payload())
+
+
+def test_a_signed_compaction_goes_first_or_not_at_all() -> None:
+    """S-THINK-01: everything in front of a signed compaction block makes the request fail."""
+    block = {"type": "compaction", "content": "Beds were planned.", "encrypted_content": "x", "signature": "c2ln"}
+    compacted = {"role": "assistant", "content": [block]}
+    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+    first = anthropic.read_messages([compacted, asked]).events
+    payload = anthropic.write("", [], first)
+    assert payload["messages"] == [compacted, asked]
+    assert anthropic.validate(payload, suspected=True) == []
+    behind = anthropic.write("", [], [user("Begin."), *first])
+    assert block not in [part for message in behind["messages"] for part in message["content"]]
+    assert anthropic.validate(behind) == []
+
+
 OPENAI_PARTS = [
     {"type": "text", "text": "look"},
     {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
@@ -88,10 +183,22 @@ ANTHROPIC_PARTS = [
 ]
 
 
-@pytest.mark.parametrize("wire", [openai_chat, anthropic])
+RESPONSES_PARTS = [
+    {"type": "input_text", "text": "look"},
+    {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
+    {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"},
+    {"type": "input_image", "file_id": "file-122", "detail": "auto"},
+    {"type": "input_file", "file_id": "file-123"},
+    {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+    {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+]
+PARTS = {openai_chat: OPENAI_PARTS, anthropic: ANTHROPIC_PARTS, openai_responses: RESPONSES_PARTS}
+
+
+@pytest.mark.parametrize("wire", list(PARTS), ids=lambda wire: str(wire.NAME))
 def test_multimodal_parts_survive_two_compactions_unchanged(store: Any, wire: Any) -> None:
     """S-THINK-03: wire to store to wire is the identity for every content part, twice."""
-    parts = OPENAI_PARTS if wire is openai_chat else ANTHROPIC_PARTS
+    parts = PARTS[wire]
     session = fresh(Policy.coding(budget={"target_tokens": 6_000}, admission=RAW), store)
     session.record(user("Begin."), *pairs_of(40, 300))
     session.record(
@@ -105,9 +212,10 @@ def test_multimodal_parts_survive_two_compactions_unchanged(store: Any, wire: An
     )
     for _ in range(2):
         session.compact(force=True, window=128_000)
-        payload = checked(session, wire, window=128_000).payload()
-        assert payload["messages"][-3]["role"] == "user"
-        assert list(payload["messages"][-3]["content"])[-len(parts) :] == parts
+        payload = session.request(wire=wire, window=128_000).payload()
+        newest = payload[wire.MESSAGES][-3:]
+        assert newest[0]["role"] == "user"
+        assert list(newest[0]["content"])[-len(parts) :] == parts
     assert len(session.control.history()) >= 1
-    again = wire.read_messages(payload["messages"][-3:]).events
-    assert wire.write("", [], again)["messages"] == payload["messages"][-3:]
+    again = wire.read_messages(newest).events
+    assert wire.write("", [], again)[wire.MESSAGES] == newest

@@ -266,7 +266,7 @@ def test_the_payload_holds_model_limit_system_and_tools_in_the_form_of_the_api()
 USE = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
 ANSWER = {"type": "tool_result", "tool_use_id": "a", "content": "ok"}
 GO = {"role": "user", "content": "go"}
-TOOLS = [{"name": "f", "input_schema": {}}]
+TOOLS = [{"name": "f", "input_schema": {"type": "object"}}]
 
 
 def step(*blocks: dict[str, Any]) -> dict[str, Any]:
@@ -278,59 +278,37 @@ def answers(*blocks: dict[str, Any]) -> dict[str, Any]:
 
 
 WORDS = {"type": "text", "text": "x"}
-BITMAP = {"type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "AA"}}
-
-REFUSED: list[tuple[str, dict[str, Any]]] = [
-    ("no_messages", {"messages": []}),
-    ("shape", {"messages": ["hello"]}),
-    ("shape", {"messages": [{"role": "user", "content": {"text": "x"}}]}),
-    ("shape", {"messages": [{"role": "user", "content": ["x"]}]}),
-    ("role", {"messages": [{"role": "tool", "content": "x"}]}),
-    ("system_placement", {"messages": [{"role": "system", "content": "x"}, GO]}),
-    ("first_user", {"messages": [step(WORDS), GO]}),
-    ("role_order", {"messages": [GO, GO]}),
-    ("orphan_result", {"messages": [answers(ANSWER)]}),
-    ("orphan_result", {"messages": [GO, step(USE), GO, step(WORDS), answers(ANSWER)]}),
-    ("missing_result", {"messages": [GO, step(USE), GO]}),
-    ("missing_result", {"messages": [GO, step(USE)]}),
-    ("duplicate_result", {"messages": [GO, step(USE), answers(ANSWER, ANSWER)]}),
-    ("result_order", {"messages": [GO, step(USE), answers(WORDS, ANSWER)]}),
-    ("duplicate_call_id", {"messages": [GO, step(USE), answers(ANSWER), step(USE), answers(ANSWER)]}),
-    ("call_id", {"messages": [GO, step({**USE, "id": "a.b"}), answers({**ANSWER, "tool_use_id": "a.b"})]}),
-    ("tool_name", {"messages": [GO, step({**USE, "name": "a.b"}), answers(ANSWER)]}),
-    ("tool_name", {"messages": [GO], "tools": [{"name": "x" * 129, "input_schema": {}}]}),
-    ("duplicate_tool", {"messages": [GO], "tools": TOOLS * 2}),
-    ("tools_missing", {"messages": [GO, step(USE), answers(ANSWER)]}),
-    ("input_type", {"messages": [GO, step({**USE, "input": "{}"}), answers(ANSWER)]}),
-    ("block_role", {"messages": [answers(THINKING, WORDS)]}),
-    ("block_role", {"messages": [GO, step(ANSWER, WORDS), GO]}),
-    ("signature", {"messages": [GO, step({"type": "thinking", "thinking": "x"}, WORDS), GO]}),
-    (
-        "thinking_first",
-        {"messages": [GO, step(USE), answers(ANSWER)], "thinking": {"type": "enabled"}, "tools": TOOLS},
-    ),
-    ("thinking_order", {"messages": [GO, step(WORDS, THINKING, WORDS), GO]}),
-    ("thinking_last", {"messages": [GO, step(WORDS, THINKING), GO]}),
-    ("empty_content", {"messages": [answers()]}),
-    ("blank_text", {"messages": [answers({"type": "text", "text": " "})]}),
-    ("blank_text", {"messages": [GO], "system": [{"type": "text", "text": ""}]}),
-    ("trailing_space", {"messages": [GO, step({"type": "text", "text": "x "})]}),
-    ("prefill", {"messages": [GO, step(WORDS)]}),
-    ("system_type", {"messages": [GO], "system": {"text": "x"}}),
-    ("image_type", {"messages": [answers(BITMAP)]}),
-    ("image_type", {"messages": [GO, step(USE), answers({**ANSWER, "content": [BITMAP]})]}),
-    ("unencodable", {"messages": [{"role": "user", "content": "\ud83d"}]}),
-    ("nul", {"messages": [{"role": "user", "content": "a\x00"}]}),
-]
 
 
-@pytest.mark.parametrize(("code", "payload"), REFUSED)
-def test_the_validator_predicts_the_refusal(code: str, payload: dict[str, Any]) -> None:
-    assert code in codes(payload, suspected=True)
+def shown(*images: Image, is_error: bool = False) -> list[Event]:
+    seen = Event(role="tool", origin="tool", parts=(ToolResult("a", "boom", is_error=is_error, images=images),))
+    return [user("go"), assistant("", ToolCall("a", "f")), seen]
 
 
-def test_every_rule_of_the_table_has_an_example() -> None:
-    assert {rule.code for rule in wire.RULES} == {code for code, _ in REFUSED}
+def test_a_failed_result_that_shows_images_goes_without_its_error_mark() -> None:
+    png = Image(media_type="image/png", data="AAAA")
+    for events, marked in ((shown(png, is_error=True), False), (shown(is_error=True), True)):
+        payload = wire.write("", TOOLS, events)
+        assert ("is_error" in payload["messages"][2]["content"][0]) == marked
+        assert codes(payload) == []
+        assert wire.lost(events) == ([] if marked else ["1 x error mark of a result"])
+
+
+def test_an_image_that_is_too_large_becomes_a_line_that_says_so() -> None:
+    events = shown(Image(media_type="image/png", data="A" * (5 * 1024 * 1024 + 4)))
+    payload = wire.write("", TOOLS, events)
+    assert payload["messages"][2]["content"][0]["content"] == (
+        "boom\n[an image of 3,932,163 bytes is too large to be sent here]"
+    )
+    assert codes(payload) == []
+    assert wire.lost(events) == ["1 x image that cannot be sent"]
+
+
+def test_a_signed_compaction_behind_other_content_is_said_to_be_lost() -> None:
+    block = {"type": "compaction", "content": "x", "signature": "c2ln"}
+    found = wire.read_messages([step(block), GO]).events
+    assert wire.lost(found) == []
+    assert wire.lost([user("before"), *found]) == ["1 x compaction behind other content"]
 
 
 def test_a_valid_conversation_with_signed_thinking_has_no_problem() -> None:

@@ -28,7 +28,7 @@ from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 from making import long_session, tool_round
 from pairs import pair_errors
 
@@ -155,10 +155,36 @@ def test_a_checkpoint_in_the_system_text_sent_back_is_not_taken_for_the_static_p
     assert ([event.text for event in found.new], found.forked_at) == (["Done."], None)
 
 
-# -- our own payload sent back, over both wires, in every form that we write
+# -- our own payload sent back, over every wire, in every form that we write
 
-WIRES = [openai_chat, anthropic]
+WIRES = [openai_chat, anthropic, openai_responses, gemini]
 BIG = "\n".join(f"row {number} of much output" for number in range(900))
+
+
+def words(wire: Any, role: str, text: str) -> dict[str, Any]:
+    """A message as this wire's callers write it."""
+    if wire is gemini:
+        return {"role": "model" if role == "assistant" else role, "parts": [{"text": text}]}
+    return {"role": role, "content": text}
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"role": "user", "content": "Go."},
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "g"},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}},
+    {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": "I look."},
+    {"type": "custom_tool_call", "id": "ctc_1", "call_id": "1", "name": "patch", "input": "*** Begin"},
+    {"type": "function_call", "id": "fc_2", "call_id": "2", "name": "read", "arguments": "{}", "status": "completed"},
+    {"type": "function_call_output", "call_id": "2", "output": [{"type": "input_text", "text": "two"}]},
+    {"type": "custom_tool_call_output", "call_id": "1", "output": "one"},
+    {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "h"},
+    {"type": "shell_call", "id": "sh_1", "call_id": "3", "action": {"commands": ["ls"]}},
+    {
+        "type": "shell_call_output",
+        "call_id": "3",
+        "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 1}}],
+    },
+]
 SCENES: dict[str, tuple[list[Event], dict[str, Any]]] = {
     "users in a row": ([user("a"), user("b"), injected("note"), assistant("c"), user("d"), user("e")], {}),
     "results and words in one message": ([user("a"), *tool_round(1), user("b"), user("c")], {}),
@@ -198,6 +224,15 @@ SCENES: dict[str, tuple[list[Event], dict[str, Any]]] = {
         ],
         {},
     ),
+    "words and then a call in a step of its own": (
+        [user("a"), assistant("x"), assistant("", ToolCall("1", "bash", "{}")), result("1", "r"), user("b")],
+        {},
+    ),
+    "words, words and then a call": (
+        [user("a"), assistant("x"), assistant("y"), assistant("", ToolCall("1", "bash", "{}")), result("1", "r")],
+        {},
+    ),
+    "items of the Responses API": (list(openai_responses.read_messages(ITEMS).events), {}),
     "arguments with spaces": ([user("a"), assistant("", ToolCall("1", "bash", '{ "x" : 1 }')), result("1", "r")], {}),
     "arguments that are no JSON": ([user("a"), assistant("", ToolCall("1", "bash", "{cut")), result("1", "")], {}),
     "a foreign model's thinking": (
@@ -245,12 +280,12 @@ def test_whatever_we_wrote_is_recognised_when_it_comes_back(scene: str, wire: An
         made.compact(force=True, window=128_000)
     for turn in range(3):
         payload = made.request(window=128_000, wire=wire).payload()
-        found = made.follow([*payload["messages"], {"role": "assistant", "content": f"Answer {turn}."}], wire=wire)
+        found = made.follow([*payload[wire.MESSAGES], words(wire, "assistant", f"Answer {turn}.")], wire=wire)
         assert ([event.text for event in found.new], found.forked_at, made.name) == ([f"Answer {turn}."], None, "s")
         grown = [
-            *payload["messages"],
-            {"role": "assistant", "content": f"Answer {turn}."},
-            {"role": "user", "content": "On."},
+            *payload[wire.MESSAGES],
+            words(wire, "assistant", f"Answer {turn}."),
+            words(wire, "user", "On."),
         ]
         assert [event.text for event in made.follow(grown, wire=wire).new] == ["On."]
     assert len(texts(made)) == len(events) + 6
@@ -262,8 +297,8 @@ def test_an_edit_of_our_own_payload_records_what_its_messages_stand_for(scene: s
     events, options = SCENES[scene]
     made = Session("s", policy=Policy.coding(**options), clock=lambda: 1_000.0)
     made.record(user("first"), assistant("second"), *events)
-    messages = made.request(window=128_000, wire=wire).payload()["messages"]
-    found = made.follow([messages[0], {"role": "assistant", "content": "edited"}, *messages[2:]], wire=wire)
+    messages = made.request(window=128_000, wire=wire).payload()[wire.MESSAGES]
+    found = made.follow([messages[0], words(wire, "assistant", "edited"), *messages[2:]], wire=wire)
     assert (found.forked_at, made.name != "s") == (1, True)
     log, old = made.store.log(made.key), made.store.log(Session("s", store=made.store).key)
     assert log[1].text == "edited"

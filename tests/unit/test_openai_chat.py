@@ -323,74 +323,14 @@ GO = {"role": "user", "content": "go"}
 ANSWER = {"role": "tool", "tool_call_id": "a", "content": "ok"}
 
 
-def changed(call: dict[str, Any] | None = None, **function: Any) -> dict[str, Any]:
-    return {**ASKS, "tool_calls": [{**CALL, **(call or {}), "function": {**CALL["function"], **function}}]}  # type: ignore[dict-item]
+def test_the_error_mark_of_a_result_is_said_to_be_lost() -> None:
+    assert wire.lost([result("a", "boom", is_error=True), result("b", "ok")]) == ["1 x error mark of a result"]
 
 
-REFUSED: list[tuple[str, dict[str, Any]]] = [
-    ("no_messages", {"messages": []}),
-    ("shape", {"messages": ["hello"]}),
-    ("shape", {"messages": [{"role": "user", "content": {"text": "x"}}]}),
-    ("shape", {"messages": [{"role": "user", "content": ["x"]}]}),
-    ("role", {"messages": [{"role": "robot", "content": "x"}]}),
-    ("orphan_result", {"messages": [GO, ANSWER]}),
-    ("orphan_result", {"messages": [GO, ASKS, GO, ANSWER]}),
-    ("missing_result", {"messages": [GO, ASKS, GO]}),
-    ("missing_result", {"messages": [GO, ASKS]}),
-    ("duplicate_result", {"messages": [GO, ASKS, ANSWER, ANSWER]}),
-    ("duplicate_call_id", {"messages": [GO, {**ASKS, "tool_calls": [CALL, CALL]}, ANSWER]}),
-    ("call_id", {"messages": [GO, changed({"id": "x" * 41}), {**ANSWER, "tool_call_id": "x" * 41}]}),
-    ("tool_name", {"messages": [GO, changed(name="a.b"), ANSWER]}),
-    ("tool_name", {"messages": [GO], "tools": [{"type": "function", "function": {"name": "a b"}}]}),
-    ("duplicate_tool", {"messages": [GO], "tools": [{"type": "function", "function": {"name": "f"}}] * 2}),
-    (
-        "too_many_tools",
-        {
-            "messages": [GO],
-            "tools": [{"type": "function", "function": {"name": f"f{i}"}} for i in range(129)],
-        },
-    ),
-    ("arguments_type", {"messages": [GO, changed(arguments={}), ANSWER]}),
-    ("arguments_json", {"messages": [GO, changed(arguments='{"a'), ANSWER]}),
-    ("empty_calls", {"messages": [GO, {"role": "assistant", "content": "x", "tool_calls": []}, GO]}),
-    ("empty_content", {"messages": [{"role": "user", "content": None}]}),
-    ("empty_content", {"messages": [GO, {"role": "assistant", "content": None}, GO]}),
-    ("blank_content", {"messages": [{"role": "user", "content": " "}]}),
-    ("unencodable", {"messages": [{"role": "user", "content": "\ud83d"}]}),
-    ("nul", {"messages": [{"role": "user", "content": "a\x00"}]}),
-    (
-        "image_type",
-        {
-            "messages": [
-                {
-                    "role": "user",
-                    "content": [{"type": "image_url", "image_url": {"url": "data:image/bmp;base64,AA"}}],
-                }
-            ]
-        },
-    ),
-    (
-        "image_role",
-        {
-            "messages": [
-                GO,
-                ASKS,
-                {**ANSWER, "content": [{"type": "image_url", "image_url": {"url": "https://x"}}]},
-            ]
-        },
-    ),
-    ("system_placement", {"messages": [GO, {"role": "system", "content": "x"}]}),
-    ("ends_with_assistant", {"messages": [GO, {"role": "assistant", "content": "x"}]}),
-]
-
-
-@pytest.mark.parametrize(("code", "payload"), REFUSED)
-def test_the_validator_predicts_the_refusal(code: str, payload: dict[str, Any]) -> None:
-    assert code in codes(payload, suspected=True)
-
-
-def test_every_rule_of_the_table_has_an_example() -> None:
-    assert {rule.code for rule in wire.RULES} == {code for code, _ in REFUSED}
+def test_a_schema_without_a_type_is_said_to_be_an_object() -> None:
+    payload = wire.write("", [{"name": "f", "parameters": {"properties": {}}}], [user("hi")])
+    assert payload["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
+    assert codes(payload) == []
 
 
 def test_what_is_only_suspected_is_reported_when_asked_for() -> None:

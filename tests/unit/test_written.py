@@ -10,11 +10,11 @@ from foldmark.events import Event, ToolCall, assistant, named, result, user
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.session import Session
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, openai_chat, openai_responses
 from foldmark.written import noted, ours, restored, without_checkpoint
 from making import long_session, tool_round
 
-WIRES = [openai_chat, anthropic]
+WIRES = [openai_chat, anthropic, openai_responses]
 
 
 def session(*events: Event, **options: Any) -> Session:

@@ -9,12 +9,13 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from foldmark.cli import output
+from foldmark.cli import doctor_command, output
 from foldmark.cli.terminal import run, say, say_json, terminal
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
 from foldmark.store import Where
+from foldmark.wire import WIRES
 
 app = typer.Typer(
     name="foldmark",
@@ -33,7 +34,8 @@ SessionId = Annotated[str, typer.Option("--session", help="Session id; default: 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 PolicyName = Annotated[str, typer.Option("--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file.")]
 Window = Annotated[int | None, typer.Option("--window", help="The model's context window in tokens [128000].")]
-Wire = Annotated[str, typer.Option("--wire", help="openai-chat or anthropic; default: the transcript's own.")]
+WIRE_NAMES = ", ".join(wire.NAME for wire in WIRES)
+Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
 Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
 DEFAULT_DB = Path("foldmark.db")
@@ -230,7 +232,7 @@ def load(
 @app.command()
 def export(
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of standard output.")] = None,
-    wire: Annotated[str, typer.Option("--wire", help="events (JSON lines), openai-chat or anthropic.")] = "events",
+    wire: Annotated[str, typer.Option("--wire", help=f"events (JSON lines), {WIRE_NAMES}.")] = "events",
     raw: Annotated[bool, typer.Option("--raw", help="Keep secrets; default: they are replaced by labels.")] = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
@@ -291,6 +293,26 @@ def gc(
     except (FoldmarkError, OSError) as error:
         fail(error, False)
     say(f"{count} orphaned artifact(s) removed.")
+
+
+@app.command()
+def doctor(
+    transcript: Transcript,
+    repair: Annotated[
+        Path | None, typer.Option("--repair", help="Write a working copy in the same format here.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option("--window", help="Measure the whole against this window, in tokens.")
+    ] = None,
+    format: Format = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Find what a provider would refuse in a transcript and what will go wrong soon; exit code 3 when there is any."""
+    try:
+        code = doctor_command.check(transcript, repair=repair, window=window, format=format, as_json=as_json)
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    raise typer.Exit(code)
 
 
 def main() -> None:

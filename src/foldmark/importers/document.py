@@ -10,6 +10,17 @@ import msgspec
 from foldmark.errors import WireError
 from foldmark.importers.values import Document, Notes
 
+DEEPEST = 200
+"""Levels of lists and objects inside each other. No transcript has a tenth of them, and what reads, cleans and writes a
+value goes down level by level."""
+
+
+class TooDeep(ValueError):
+    """JSON that is nested deeper than anything here goes down."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested more than {DEEPEST} levels deep")
+
 
 def open_document(data: bytes, name: str, notes: Notes) -> Document:
     """Decode a file: as JSON, else as JSON lines when its first line is a JSON object or list, else as text.
@@ -45,12 +56,30 @@ def _text(data: bytes, name: str, notes: Notes) -> str:
 
 def _decode(text: str) -> Any:
     try:
+        value = _loaded(text)
+    except RecursionError as error:
+        raise TooDeep from error
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+        raise TooDeep
+    return value
+
+
+def _loaded(text: str) -> Any:
+    try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         # The standard decoder takes escaped lone surrogates, which real tool output holds.
         return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST):
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [inner for inner in level if isinstance(inner, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def _is_record(line: str) -> bool:
@@ -74,7 +103,7 @@ def _lines(text: str, notes: Notes) -> list[tuple[int, Any]]:
         try:
             records.append((number, _decode(lines[number - 1])))
         except ValueError as broken:
-            if number != filled[-1] or notes.strict:
-                raise WireError(f"line {number}", f"is not JSON ({broken}).") from broken
+            if number != filled[-1] or notes.strict or isinstance(broken, TooDeep):
+                raise WireError(f"line {number}", f"is not JSON that can be read ({broken}).") from broken
             notes.warn(f"the last line ({number}) is cut (still being written?); the next import takes it")
     return records

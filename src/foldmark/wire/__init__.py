@@ -1,8 +1,7 @@
 """Wires: how messages of a provider become events and events become a payload. Knows nothing of storage or
 budgets.
 
-A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the two we have; each offers what
-`Wire` names:
+A wire is a module, found by its name (`by_name("openai-chat")`); each offers what `Wire` names:
 
 - `NAME`, `OVERHEAD` (tokens on top of the counts of the parts), `MESSAGES` (the key of a payload that holds the
   conversation) and `OPENING` (what is written in front of one that begins with the assistant, if anything)
@@ -14,7 +13,8 @@ A wire is a module. `by_name("openai-chat")` and `by_name("anthropic")` give the
   would refuse: by default only what is known to be refused
 - `overflow(error) -> Overflow | None`, what a too-long refusal says
 
-To add one, write the module, pass `tests/contracts/test_wires.py` with it, and name it in `WIRES`.
+To add one, write the module, name it in `WIRES`, give each of its rules a row in `tests/refused.py`, and pass
+`tests/contracts/test_wires.py` with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Protocol, cast
 
 from foldmark.errors import PolicyError
 from foldmark.events import Event
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 from foldmark.wire.refusals import Overflow, overflow
 from foldmark.wire.tools import neutral_tools, tools_of_calls
 from foldmark.wire.values import Overhead, Problem, Rule, Transcript
@@ -64,7 +64,12 @@ class Wire(Protocol):
     def overflow(self, error: Any) -> Overflow | None: ...
 
 
-WIRES: tuple[Wire, ...] = (cast(Wire, openai_chat), cast(Wire, anthropic))
+WIRES: tuple[Wire, ...] = (
+    cast(Wire, openai_chat),
+    cast(Wire, anthropic),
+    cast(Wire, openai_responses),
+    cast(Wire, gemini),
+)
 
 
 def by_name(name: str) -> Wire:
@@ -85,8 +90,10 @@ __all__ = [
     "Wire",
     "anthropic",
     "by_name",
+    "gemini",
     "neutral_tools",
     "openai_chat",
+    "openai_responses",
     "overflow",
     "tools_of_calls",
 ]

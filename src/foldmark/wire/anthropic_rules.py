@@ -1,4 +1,4 @@
-"""What the Messages API refuses, as a table and a check of payloads. Knows nothing of how payloads come
+"""Checks a payload of the Messages API against the table of what it refuses. Knows nothing of how payloads come
 about."""
 
 from __future__ import annotations
@@ -7,60 +7,43 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from foldmark.wire.media import SUPPORTED
-from foldmark.wire.strings import DIRT, dirty_strings, misshapen
-from foldmark.wire.values import Problem, Rule, RuleBook
-
-RULES = (
-    Rule("shape", "known", "Messages, content blocks and calls are objects."),
-    Rule("no_messages", "known", "At least one message is required."),
-    Rule("role", "known", "Roles in `messages` are user and assistant."),
-    Rule("system_placement", "known", "System text is a top-level field; a message of role system is refused."),
-    Rule("first_user", "known", "The first message must be the user's."),
-    Rule(
-        "role_order",
-        "suspected",
-        "Neighbours of one role are merged by the API and refused by older gateways.",
-    ),
-    Rule("orphan_result", "known", "A tool_result must answer a tool_use of the message directly before it."),
-    Rule("missing_result", "known", "Every tool_use needs its tool_result in the next message."),
-    Rule("duplicate_result", "known", "A tool_use has a single result; several are refused."),
-    Rule("result_order", "known", "tool_result blocks stand in front of every other block of their message."),
-    Rule("duplicate_call_id", "known", "tool_use ids must be unique in the whole request."),
-    Rule("call_id", "known", "Ids of tool_use and tool_result match [a-zA-Z0-9_-]+."),
-    Rule("tool_name", "known", "Tool names match [a-zA-Z0-9_-]{1,128}, in definitions and in calls."),
-    Rule("duplicate_tool", "known", "Tool names must be unique."),
-    Rule("tools_missing", "suspected", "Gateways refuse tool blocks when the request defines no tool."),
-    Rule("input_type", "known", "The input of a tool_use is an object."),
-    Rule("block_role", "known", "tool_use and thinking belong to the assistant, tool_result to the user."),
-    Rule("signature", "known", "A thinking block needs the signature it came with."),
-    Rule("thinking_first", "known", "With thinking enabled, a step with tools begins with its thinking block."),
-    Rule(
-        "thinking_order",
-        "suspected",
-        "Thinking behind other blocks of its message: only with interleaved thinking.",
-    ),
-    Rule("thinking_last", "known", "The final block of an assistant message cannot be thinking."),
-    Rule(
-        "empty_content",
-        "known",
-        "All messages but a final assistant one must have content that is not empty.",
-    ),
-    Rule("blank_text", "known", "Text blocks must hold more than white space."),
-    Rule("trailing_space", "known", "A final assistant message cannot end with white space."),
-    Rule("prefill", "suspected", "Newer models refuse a request that ends with the assistant's message."),
-    Rule("system_type", "known", "`system` is text or a list of text blocks."),
-    Rule("image_type", "known", "Images are png, jpeg, gif or webp."),
-    Rule("unencodable", "known", "The body must be UTF-8: a lone surrogate cannot be encoded at all."),
-    Rule("nul", "suspected", "U+0000 in text is refused by servers that keep it in a database."),
+from foldmark.wire.anthropic_fields import (
+    NAME,
+    all_blocks,
+    blocks_of,
+    dirt,
+    head_problems,
+    mark_problems,
+    thinking_problems,
 )
-BOOK = RuleBook("anthropic", RULES)
+from foldmark.wire.anthropic_refusals import BOOK, RULES
+from foldmark.wire.anthropic_writing import is_too_large
+from foldmark.wire.media import SUPPORTED
+from foldmark.wire.shapes import misfits
+from foldmark.wire.strings import misshapen
+from foldmark.wire.values import Problem
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 _THINKING = ("thinking", "redacted_thinking")
+_FOREIGN_BLOCKS = frozenset(
+    ["image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "tool_call", "function_call"]
+)
+MOST_IMAGES = 20
+
+_BLOCK = {
+    **{"type": str, "id": str, "name": str, "tool_use_id": str, "text": str},
+    **{"source": Mapping, "cache_control": Mapping},
+}
+_HEAD = {
+    "messages": (list, tuple),
+    "tools": [{"name": str, "input_schema": Mapping, "cache_control": Mapping}],
+    "tool_choice": Mapping,
+    "thinking": Mapping,
+}
 
 Message = Mapping[str, Any]
+
+__all__ = ["RULES", "validate"]
 
 
 def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bool = False) -> list[Problem]:
@@ -72,59 +55,47 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     messages: Sequence[Message] = payload.get("messages") or ()
     if not messages:
         return [BOOK.problem("messages", "no_messages", "there is no message to send.")]
-    wrong = [
-        BOOK.problem(path, "shape", "is not of the shape that the API takes.")
-        for path in misshapen(messages, known_prefix)
-    ]
-    if wrong:
-        return wrong
+    wrong = list(misshapen(payload, "messages", known_prefix, _HEAD, {"role": str}, {"content": _BLOCK}))
+    if wrong := wrong or list(_misshapen_results(messages, known_prefix)):
+        return [BOOK.problem(path, "shape", "is not of the shape that the API takes.") for path in wrong]
     found = _problems(payload, messages, known_prefix)
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
+
+
+def _misshapen_results(messages: Sequence[Message], start: int) -> Iterator[str]:
+    for at in range(start, len(messages)):
+        for number, block in enumerate(blocks_of(messages[at])):
+            held = block.get("content") if block.get("type") == "tool_result" else None
+            if held is not None and not isinstance(held, str):
+                yield from misfits(held, [_BLOCK], f"messages[{at}].content[{number}].content")
 
 
 def _problems(payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int) -> list[Problem]:
     problems: list[Problem] = []
     if not known_prefix:
-        problems += _head_problems(payload, messages)
+        problems += head_problems(payload, messages)
     problems += _pair_problems(messages, known_prefix)
     for at in range(known_prefix, len(messages)):
         problems += _message_problems(messages[at], f"messages[{at}]", is_last=at == len(messages) - 1)
         if at and messages[at].get("role") == messages[at - 1].get("role"):
             problems.append(BOOK.problem(f"messages[{at}]", "role_order", "the same role twice in a row."))
     problems += _ending_problems(payload, messages)
+    problems += thinking_problems(payload)
+    problems += mark_problems(payload, messages)
+    images = sum(block.get("type") in ("image", "document") for message in messages for block in all_blocks(message))
+    if images > MOST_IMAGES:
+        problems.append(BOOK.problem("messages", "too_many_images", f"{images} images and documents."))
     if not payload.get("tools") and any(_has_tools(message) for message in messages[known_prefix:]):
         problems.append(BOOK.problem("tools", "tools_missing", "there are tool blocks and no tool is defined."))
     return problems
 
 
-def _blocks(message: Message) -> Sequence[Mapping[str, Any]]:
-    content = message.get("content")
-    return () if content is None or isinstance(content, str) else content
+def _is_compaction(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "compaction" and bool(block.get("signature"))
 
 
 def _has_tools(message: Message) -> bool:
-    return any(block.get("type") in ("tool_use", "tool_result") for block in _blocks(message))
-
-
-def _head_problems(payload: Mapping[str, Any], messages: Sequence[Message]) -> Iterator[Problem]:
-    if messages[0].get("role") == "assistant":
-        yield BOOK.problem("messages[0]", "first_user", "the first message is the assistant's.")
-    system = payload.get("system", "")
-    if not isinstance(system, str):
-        if not isinstance(system, list) or any(block.get("type") != "text" for block in system):
-            yield BOOK.problem("system", "system_type", "is neither text nor a list of text blocks.")
-        elif any(not str(block.get("text") or "").strip() for block in system):
-            yield BOOK.problem("system", "blank_text", "a text block is empty or only white space.")
-    yield from _dirt(system, "system")
-    seen: set[str] = set()
-    for at, tool in enumerate(payload.get("tools") or ()):
-        name, path = str(tool.get("name") or ""), f"tools[{at}]"
-        if not _NAME.match(name):
-            yield BOOK.problem(f"{path}.name", "tool_name", f"{name!r} does not match the pattern.")
-        if name in seen:
-            yield BOOK.problem(f"{path}.name", "duplicate_tool", f"{name!r} is defined twice.")
-        seen.add(name)
-        yield from _dirt(tool, path)
+    return any(block.get("type") in ("tool_use", "tool_result") for block in blocks_of(message))
 
 
 def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[Problem]:
@@ -133,13 +104,13 @@ def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[P
         block.get("id")
         for message in messages[:start]
         if message["role"] == "assistant"
-        for block in _blocks(message)
+        for block in blocks_of(message)
         if block.get("type") == "tool_use"
     }
     open_ids: dict[Any, str] = {}
     for at in range(start, len(messages)):
         answered: set[Any] = set()
-        for number, block in enumerate(_blocks(messages[at])):
+        for number, block in enumerate(blocks_of(messages[at])):
             if block.get("type") != "tool_result":
                 continue
             call_id, path = block.get("tool_use_id"), f"messages[{at}].content[{number}]"
@@ -152,7 +123,7 @@ def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[P
         for call_id, path in open_ids.items():
             yield BOOK.problem(path, "missing_result", f"call {call_id!r} has no result in the next message.")
         open_ids = {}
-        for number, block in enumerate(_blocks(messages[at])):
+        for number, block in enumerate(blocks_of(messages[at])):
             if block.get("type") == "tool_use":
                 path = f"messages[{at}].content[{number}]"
                 if block.get("id") in used and at >= known_prefix:
@@ -169,6 +140,9 @@ def _message_problems(message: Message, path: str, *, is_last: bool) -> Iterator
         yield BOOK.problem(f"{path}.role", "system_placement", "system text must be the top-level field.")
     elif role not in ("user", "assistant"):
         yield BOOK.problem(f"{path}.role", "role", f"{role!r} is no role of this API.")
+    for field in message:
+        if field not in ("role", "content"):
+            yield BOOK.problem(f"{path}.{field}", "unknown_field", "is no field of a message.")
     if not content:
         if not (is_last and role == "assistant"):
             yield BOOK.problem(f"{path}.content", "empty_content", "the message holds nothing.")
@@ -179,7 +153,8 @@ def _message_problems(message: Message, path: str, *, is_last: bool) -> Iterator
         for number, block in enumerate(content):
             yield from _block_problems(block, role, f"{path}.content[{number}]")
         yield from _order_problems(content, path)
-    yield from _dirt(message, path)
+        yield from _whole_problems(content, path, is_last=is_last)
+    yield from dirt(message, path)
 
 
 def _order_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator[Problem]:
@@ -195,10 +170,25 @@ def _order_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator
         yield BOOK.problem(f"{path}.content", "thinking_order", "thinking stands behind other blocks.")
 
 
+def _whole_problems(content: Sequence[Mapping[str, Any]], path: str, *, is_last: bool) -> Iterator[Problem]:
+    """Blocks that need others: what a server's tool was asked needs its answer, a compaction the very front."""
+    answered = {block.get("tool_use_id") for block in content}
+    for number, block in enumerate(content):
+        where = f"{path}.content[{number}]"
+        if block.get("type") == "server_tool_use" and block.get("id") not in answered and not is_last:
+            yield BOOK.problem(where, "server_result", f"{block.get('id')!r} has no result in its message.")
+        if _is_compaction(block) and where != "messages[0].content[0]":
+            yield BOOK.problem(where, "compaction_first", "other content stands in front of the compaction.")
+
+
 def _block_problems(block: Mapping[str, Any], role: Any, path: str) -> Iterator[Problem]:
     kind = block.get("type")
     if (kind == "tool_result") != (role == "user") and kind in ("tool_use", "tool_result", *_THINKING):
         yield BOOK.problem(path, "block_role", f"a {kind} block in a message of role {role}.")
+    if kind in _FOREIGN_BLOCKS:
+        yield BOOK.problem(f"{path}.type", "block_type", f"{kind!r} is a block of another API.")
+    if kind in _THINKING and block.get("cache_control"):
+        yield BOOK.problem(f"{path}.cache_control", "mark_place", "thinking cannot be marked for caching.")
     if kind == "text" and not str(block.get("text") or "").strip():
         yield BOOK.problem(path, "blank_text", "the text is empty or only white space.")
     elif kind == "thinking" and not block.get("signature"):
@@ -210,17 +200,22 @@ def _block_problems(block: Mapping[str, Any], role: Any, path: str) -> Iterator[
             yield BOOK.problem(f"{path}.tool_use_id", "call_id", f"{block.get('tool_use_id')!r} is no valid id.")
         inner = block.get("content")
         for number, part in enumerate(inner if isinstance(inner, list) else ()):
+            if block.get("is_error") and part.get("type") != "text":
+                where = f"{path}.content[{number}]"
+                yield BOOK.problem(where, "error_content", "a failed result may hold text only.")
             yield from _block_problems(part, None, f"{path}.content[{number}]")
     elif kind == "image":
         source = block.get("source") or {}
         if source.get("type") == "base64" and source.get("media_type") not in SUPPORTED:
             yield BOOK.problem(path, "image_type", f"{source.get('media_type')!r} is not taken.")
+        if is_too_large(str(source.get("data") or "")):
+            yield BOOK.problem(path, "image_size", "the image is larger than 5 MB.")
 
 
 def _call_problems(block: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not _ID.match(str(block.get("id") or "")):
         yield BOOK.problem(f"{path}.id", "call_id", f"{block.get('id')!r} is no valid id.")
-    if not _NAME.match(str(block.get("name") or "")):
+    if not NAME.match(str(block.get("name") or "")):
         yield BOOK.problem(f"{path}.name", "tool_name", f"{block.get('name')!r} does not match the pattern.")
     if not isinstance(block.get("input"), Mapping):
         yield BOOK.problem(f"{path}.input", "input_type", "the input is no object.")
@@ -232,19 +227,14 @@ def _ending_problems(payload: Mapping[str, Any], messages: Sequence[Message]) ->
     if last.get("role") == "assistant":
         yield BOOK.problem(path, "prefill", "the request ends with the assistant's message.")
         content = last.get("content")
-        final = content if isinstance(content, str) else (_blocks(last)[-1].get("text") if _blocks(last) else "")
+        final = content if isinstance(content, str) else (blocks_of(last)[-1].get("text") if blocks_of(last) else "")
         if isinstance(final, str) and final != final.rstrip():
             yield BOOK.problem(f"{path}.content", "trailing_space", "the final text ends with white space.")
     if (payload.get("thinking") or {}).get("type") != "enabled":
         return
     running = last if last.get("role") == "assistant" else (messages[-2] if len(messages) > 1 else {})
-    blocks = _blocks(running)
+    blocks = blocks_of(running)
     has_calls = any(block.get("type") == "tool_use" for block in blocks)
     if running.get("role") == "assistant" and has_calls and blocks[0].get("type") not in _THINKING:
         where = f"messages[{len(messages) - (1 if running is last else 2)}].content[0]"
         yield BOOK.problem(where, "thinking_first", "thinking is on and the step does not begin with it.")
-
-
-def _dirt(value: Any, path: str) -> Iterator[Problem]:
-    for where, code in dirty_strings(value, path):
-        yield BOOK.problem(where, code, DIRT[code])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.wire.anthropic_reading import PROVIDER
 from foldmark.wire.grouping import Group, Message, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out
@@ -23,6 +23,8 @@ from foldmark.wire.tools import anthropic_tools
 ID_LIMIT = 64
 NAME_LIMIT = 128
 EMPTY_RESULT = "(no output)"
+IMAGE_BYTES = 5 * 1024 * 1024
+"""`image exceeds 5 MB maximum` of base64: one such image would make every later request fail."""
 OPENING = "[The conversation goes on from here.]"
 """Written in front when the first event is the assistant's: the first message must be the user's."""
 
@@ -51,7 +53,7 @@ def write(
     if system.strip():
         payload["system"] = clean_text(system)
     messages = _WRITER.messages(events)
-    if messages and messages[0]["role"] == "assistant":
+    if messages and messages[0]["role"] == "assistant" and not _is_compaction(messages[0]["content"][0]):
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
     payload["messages"] = messages
     return payload
@@ -59,24 +61,39 @@ def write(
 
 def lost(events: Iterable[Event]) -> list[str]:
     """What this wire cannot carry of these events, one line per sort: other providers' reasoning and blocks,
-    thinking without its signature, and images of types that it refuses."""
+    thinking without its signature, images of types and sizes that it refuses, and the error mark of a result that shows
+    images."""
     counts: dict[str, int] = {}
-    for event in events:
-        for part in event.parts if event.role != "control" else ():
-            if isinstance(part, Reasoning) and not _replayable(part):
-                what = f"reasoning of {part.provider or 'an unnamed provider'}"
-            elif isinstance(part, Opaque) and part.provider != PROVIDER:
-                what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
-            elif isinstance(part, Image) and not is_supported(part):
-                what = f"image of type {part.media_type or 'unknown'}"
-            else:
-                continue
-            counts[what] = counts.get(what, 0) + 1
+    sent = [event for event in events if event.role != "control"]
+    for at, event in enumerate(sent):
+        thinks = any(isinstance(part, Reasoning) for part in event.parts)
+        written = _form(event) if thinks else []
+        for number, part in enumerate(event.parts):
+            if what := _lost(part, written, is_first=not at and not number):
+                counts[what] = counts.get(what, 0) + 1
     return [f"{count} x {what}" for what, count in counts.items()]
+
+
+def _lost(part: Part, written: list[Block], *, is_first: bool) -> str:
+    if isinstance(part, Reasoning):
+        return "" if part.raw in written else f"reasoning of {part.provider or 'an unnamed provider'}"
+    if isinstance(part, Opaque):
+        kind = part.raw.get("type", "block")
+        if part.provider != PROVIDER:
+            return f"{kind} block of {part.provider or 'an unnamed provider'}"
+        return "compaction behind other content" if _is_compaction(part.raw) and not is_first else ""
+    if isinstance(part, Image):
+        return "" if _is_taken(part) else f"image of type {part.media_type or 'unknown'}"
+    if isinstance(part, ToolResult) and part.images:
+        if not all(map(_is_taken, part.images)):
+            return "image that cannot be sent"
+        return "error mark of a result" if part.is_error else ""
+    return ""
 
 
 def _extend(messages: list[Message], group: Group[list[Block]], used: UsedIds) -> None:
     steps = [dict(block) for _, form in group.assistants for block in form]
+    steps = [block for at, block in enumerate(steps) if not _is_compaction(block) or not (messages or at)]
     answers = [dict(block) for _, form in group.results for block in form]
     _make_unique(steps, answers, used)
     if steps:
@@ -89,6 +106,26 @@ def _extend(messages: list[Message], group: Group[list[Block]], used: UsedIds) -
 def _fresh(message: Message) -> Message:
     """A copy that a caller may change (mark for caching, extend) without touching what is remembered."""
     return {"role": message["role"], "content": [{**block} for block in message["content"]]}
+
+
+def _is_compaction(block: Mapping[str, Any]) -> bool:
+    """A signed compaction stands for all before it: the API takes it as the very first block, or not at all."""
+    return block.get("type") == "compaction" and bool(block.get("signature"))
+
+
+def is_too_large(data: str) -> bool:
+    """Whether an image (base64) is longer than the API takes; it measures the base64 text, not what it stands for."""
+    return len(data) > IMAGE_BYTES
+
+
+def _is_taken(image: Image) -> bool:
+    return is_supported(image) and not is_too_large(image.data)
+
+
+def _left_out(image: Image) -> str:
+    if is_supported(image):
+        return f"[an image of {len(image.data) * 3 // 4:,} bytes is too large to be sent here]"
+    return left_out(image)
 
 
 def _append(messages: list[Message], role: str, blocks: list[Block]) -> None:
@@ -181,16 +218,16 @@ def _result(event: Event) -> list[Block]:
     if result is None:
         return []
     lines = [clean_text(result.text)] if result.text.strip() else []
-    lines += [left_out(image) for image in result.images if not is_supported(image)]
+    lines += [_left_out(image) for image in result.images if not _is_taken(image)]
     content: list[Block] = [{"type": "text", "text": "\n".join(lines)}] if lines else []
-    content += [_image(image) for image in result.images if is_supported(image)]
+    content += [_image(image) for image in result.images if _is_taken(image)]
     content += [
         dict(clean_value(part.raw)) for part in event.parts if isinstance(part, Opaque) and part.provider == PROVIDER
     ]
     block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, ID_LIMIT)}
     only_text = len(content) == 1 and content[0]["type"] == "text"
     block["content"] = content[0]["text"] if only_text else (content or EMPTY_RESULT)
-    if result.is_error:
+    if result.is_error and all(part["type"] == "text" for part in content):  # anything else is refused
         block["is_error"] = True
     return [block]
 
@@ -214,8 +251,8 @@ def _said(part: Any) -> list[Block]:
 
 
 def _image(image: Image) -> Block:
-    if not is_supported(image):
-        return {"type": "text", "text": left_out(image)}
+    if not _is_taken(image):
+        return {"type": "text", "text": _left_out(image)}
     if image.data:
         source = {"type": "base64", "media_type": image.media_type, "data": clean_text(image.data)}
     else:

@@ -109,6 +109,7 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
 
 def read_payload(payload: Mapping[str, Any]) -> Transcript:
     """A whole payload (`systemInstruction`, `contents`, `tools`) as a transcript. Raises WireError."""
+    payload = as_mapping(payload, "payload")
     contents = payload.get("contents")
     messages = [contents] if isinstance(contents, (str, Mapping)) else items(contents, "contents")
     system = payload.get("systemInstruction", payload.get("system_instruction"))

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foldmark.wire.gemini_reading import DATA
-from foldmark.wire.gemini_tool_rules import NAME, NAME_EVERYWHERE, TOOL_RULES, tool_problems
+from foldmark.wire.gemini_tool_rules import NAME, NAME_EVERYWHERE, TOOL_RULES, TOOL_SHAPES, tool_problems
 from foldmark.wire.gemini_turns import OLDER_MODELS
 from foldmark.wire.gemini_writing import IMAGES, display_names, refs_in
-from foldmark.wire.strings import DIRT, dirty_strings
+from foldmark.wire.strings import DIRT, dirty_strings, misshapen
 from foldmark.wire.values import Problem, Rule, RuleBook
 
 RULES = (
@@ -65,6 +65,19 @@ BOOK = RuleBook("gemini", RULES)
 _NEWER_MODELS = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}\Z")
 
+_MEDIA = {"mimeType": str, "data": str, "fileUri": str}
+_NAMED = {"id": str, "name": str}
+_PART = {
+    **{key: Mapping for key in DATA},
+    "text": str,
+    "inlineData": _MEDIA,
+    "fileData": _MEDIA,
+    "functionCall": _NAMED,
+    "functionResponse": {**_NAMED, "parts": [{"inlineData": _MEDIA, "fileData": _MEDIA}]},
+}
+_CONTENT = {"role": str, "parts": [_PART]}
+_HEAD = {"contents": (list, tuple), "model": str, **TOOL_SHAPES}
+
 Content = Mapping[str, Any]
 Place = tuple[str, Mapping[str, Any]]
 """A path and the object there."""
@@ -79,7 +92,7 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     contents: Sequence[Content] = payload.get("contents") or ()
     if not contents:
         return [BOOK.problem("contents", "no_messages", "there is no content to send.")]
-    wrong = list(_misshapen(contents, known_prefix))
+    wrong = list(misshapen(payload, "contents", known_prefix, _HEAD, _CONTENT, {}))
     if wrong:
         return [BOOK.problem(path, "shape", "is not of the shape that the API takes.") for path in wrong]
     found = list(_problems(payload, contents, known_prefix))
@@ -98,32 +111,6 @@ def _problems(payload: Mapping[str, Any], contents: Sequence[Content], known: in
     yield from _signature_problems(str(payload.get("model") or ""), contents, known)
     if _role(contents[-1]) == "model":
         yield BOOK.problem(f"contents[{len(contents) - 1}]", "last_turn", "the request ends with a model turn.")
-
-
-def _misshapen(contents: Sequence[Any], start: int) -> Iterator[str]:
-    for at in range(start, len(contents)):
-        content, path = contents[at], f"contents[{at}]"
-        parts = content.get("parts") if isinstance(content, Mapping) else None
-        if not isinstance(content, Mapping):
-            yield path
-        elif parts is not None and not isinstance(parts, (list, tuple)):
-            yield f"{path}.parts"
-        else:
-            for number, part in enumerate(parts or ()):
-                yield from _misshapen_part(part, f"{path}.parts[{number}]")
-
-
-def _misshapen_part(part: Any, path: str) -> Iterator[str]:
-    if not isinstance(part, Mapping):
-        yield path
-        return
-    for key in part:
-        if key in DATA and not isinstance(part[key], str if key == "text" else Mapping):
-            yield f"{path}.{key}"
-    response = part.get("functionResponse")
-    media = response.get("parts") if isinstance(response, Mapping) else None
-    if media is not None and not (isinstance(media, (list, tuple)) and all(isinstance(one, Mapping) for one in media)):
-        yield f"{path}.functionResponse.parts"
 
 
 def _role(content: Content) -> str:

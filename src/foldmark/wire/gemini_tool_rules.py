@@ -45,6 +45,11 @@ _FIELDS = frozenset(
     ]
 )  # fmt: skip
 
+_SCHEMA: dict[str, Any] = {"required": [str], "enum": (list, tuple)}
+_SCHEMA |= {"items": _SCHEMA, "anyOf": [_SCHEMA], "properties": Mapping}
+TOOL_SHAPES = {"tools": [{"functionDeclarations": [{"name": str, "parameters": _SCHEMA}]}]}
+"""Of what shape the tools of a payload are, for `misfits`."""
+
 Schema = Mapping[str, Any]
 
 

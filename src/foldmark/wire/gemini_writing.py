@@ -18,7 +18,7 @@ from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.wire.anthropic_writing import input_of
-from foldmark.wire.gemini_reading import RESPONSE, derived_id, text_of_response, type_of_url
+from foldmark.wire.gemini_reading import DATA, RESPONSE, derived_id, text_of_response, type_of_url
 from foldmark.wire.gemini_schema import PROVIDER, gemini_tools
 from foldmark.wire.gemini_spelling import as_sent
 from foldmark.wire.gemini_turns import OLDER_MODELS, Block, extend, for_older, fresh
@@ -79,7 +79,11 @@ def lost(events: Iterable[Event]) -> list[str]:
                 if _replayable(part) and (not _is_beside(part) or _takes(event.parts[at + 1 : at + 2])):
                     continue
                 what = f"reasoning of {part.provider or 'an unnamed provider'}"
-            elif isinstance(part, Opaque) and part.provider != PROVIDER:
+            elif isinstance(part, Opaque) and part.provider == PROVIDER:
+                if _holds_data(part):
+                    continue
+                what = "part without data that we know"
+            elif isinstance(part, Opaque):
                 what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
             elif isinstance(part, Image) and not is_supported(part):
                 what = f"image of type {part.media_type or type_of_url(part.url) or 'unknown'}"
@@ -151,7 +155,8 @@ def _result(event: Event) -> list[Block]:
     if result is None:
         return []
     media = [_image(image) for image in result.images if is_supported(image)]
-    media += [_whole(part) for part in event.parts if isinstance(part, Opaque) and part.provider == PROVIDER]
+    mine = (part for part in event.parts if isinstance(part, Opaque) and part.provider == PROVIDER)
+    media += [_whole(part) for part in mine if _holds_data(part)]
     name = safe_name(result.name or "tool")
     response: Block = {
         "id": clean_text(result.call_id) or derived_id(name, 1),
@@ -209,10 +214,17 @@ def _said(part: Part, *, is_model: bool) -> list[Block]:
         return [_image(part)] if is_supported(part) or not is_model else []
     if isinstance(part, Opaque):
         if part.provider == PROVIDER:
-            return [_whole(part)]
+            return [_whole(part)] if _holds_data(part) else []
         kind = part.raw.get("type", "foreign")
         return [] if is_model else [{"text": f"[a {kind} block of another provider is left out]"}]
     return [{"text": clean_text(part.text)}] if isinstance(part, ToolResult) and part.text.strip() else []
+
+
+def _holds_data(part: Opaque) -> bool:
+    """Whether a part of this provider holds one datum of a sort that we know: it refuses any other."""
+    sent = as_sent(part.raw)
+    held = [key for key in DATA if key in sent]
+    return len(held) == 1 and isinstance(sent[held[0]], str if held[0] == "text" else Mapping)
 
 
 def _whole(part: Opaque) -> Block:

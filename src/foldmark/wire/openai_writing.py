@@ -54,7 +54,7 @@ def write(
 
 def lost(events: Iterable[Event]) -> list[str]:
     """What this wire cannot carry of these events, one line per sort: other providers' reasoning and blocks,
-    and images of types that it refuses."""
+    images of types that it refuses, and error marks of results."""
     counts: dict[str, int] = {}
     for event in events:
         for part in event.parts if event.role != "control" else ():
@@ -64,6 +64,10 @@ def lost(events: Iterable[Event]) -> list[str]:
                 what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
             elif isinstance(part, Image) and (event.role != "user" or not is_supported(part)):
                 what = f"image of type {part.media_type or 'unknown'}"
+            elif isinstance(part, ToolResult) and not all(map(is_supported, part.images)):
+                what = "image that cannot be sent"
+            elif isinstance(part, ToolResult) and part.is_error:
+                what = "error mark of a result"
             else:
                 continue
             counts[what] = counts.get(what, 0) + 1

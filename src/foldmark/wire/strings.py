@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-_LISTS = ("content", "tool_calls")
+from foldmark.wire.shapes import misfits
 
 
-def misshapen(messages: Sequence[Any], start: int) -> Iterator[str]:
-    """Paths of messages, blocks and calls, from message `start` on, that are no objects where an API wants
-    them."""
-    for at in range(start, len(messages)):
-        message = messages[at]
-        if not isinstance(message, Mapping):
-            yield f"messages[{at}]"
-            continue
-        for key in _LISTS:
-            held = message.get(key)
-            if held is None or isinstance(held, str):
-                continue
-            if not isinstance(held, (list, tuple)):
-                yield f"messages[{at}].{key}"
-                continue
-            for number, item in enumerate(held):
-                if not isinstance(item, Mapping):
-                    yield f"messages[{at}].{key}[{number}]"
+def misshapen(
+    payload: Mapping[str, Any], key: str, start: int, head: Any, message: Any, blocks: Mapping[str, Any]
+) -> Iterator[str]:
+    """Paths of what has not the shape that an API wants, so that rules may read without asking.
+
+    `head` is the shape of the payload, `key` its field of messages. From message `start` on, each fits `message`; a
+    field in `blocks` is text, or a list of that shape.
+    """
+    yield from misfits(payload, head, "")
+    messages: Any = payload.get(key)
+    for at in range(start, len(messages)) if isinstance(messages, (list, tuple)) else ():
+        path = f"{key}[{at}]"
+        yield from misfits(messages[at], message, path)
+        for field, shape in blocks.items() if isinstance(messages[at], Mapping) else ():
+            held = messages[at].get(field)
+            if held is not None and not isinstance(held, str):
+                yield from misfits(held, [shape], f"{path}.{field}")
 
 
 DIRT = {"unencodable": "holds a lone surrogate.", "nul": "holds U+0000."}

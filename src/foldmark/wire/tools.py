@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldmark.events import Event
 from foldmark.wire.plain import as_mapping, as_name, clean_value, safe_name
 
+_RESPONSES_OWN = frozenset(
+    [
+        *["apply_patch", "code_interpreter", "computer", "computer_use_preview", "custom", "file_search"],
+        *["image_generation", "local_shell", "mcp", "namespace", "programmatic_tool_calling", "shell", "tool_search"],
+        *["web_search", "web_search_preview"],
+    ]
+)
+"""Types of tools that the Responses API brings along; Anthropic's carry the date of their version in the type."""
+
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 def neutral_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
-    """Tools in neutral form, from neutral, OpenAI-shaped or Anthropic-shaped ones (dicts or SDK objects).
+    """Tools in neutral form, from neutral, OpenAI-shaped (chat or Responses) or Anthropic-shaped ones (dicts or SDK
+    objects).
 
     A provider's own tool (web search and the like, which has no schema) is kept whole under `raw` with its
     `provider`, and is written to that provider only. Raises WireError with the path `tools[i]`.
@@ -28,11 +39,19 @@ def _neutral(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
         return _described(tool["function"], tool["function"].get("parameters"), f"{path}.function")
     if "input_schema" in tool:
         return _described(tool, tool["input_schema"], path)
-    if kind in (None, "function") and "name" in tool:
+    if kind == "function" and "name" in tool:
+        neutral = _described(tool, tool.get("parameters"), path)
+        return neutral if neutral.get("strict") else {key: neutral[key] for key in neutral if key != "strict"}
+    if kind is None and "name" in tool:
         return _described(tool, tool.get("parameters"), path)
-    provider = "openai" if kind == "custom" and "custom" in tool else "anthropic"
+    provider = "openai" if kind == "custom" and "custom" in tool else _owner(str(kind))
     raw = {key: value for key, value in tool.items() if key != "cache_control"}
     return {"name": str(tool.get("name") or kind or ""), "provider": provider, "raw": raw}
+
+
+def _owner(kind: str) -> str:
+    """Whose own tool a type names. Responses tools may carry a date too, parted by `_` (`web_search_2025_08_26`)."""
+    return "openai-responses" if re.sub(r"_\d{4}_\d\d_\d\d$", "", kind) in _RESPONSES_OWN else "anthropic"
 
 
 def _described(tool: Mapping[str, Any], parameters: Any, path: str) -> dict[str, Any]:
@@ -46,6 +65,12 @@ def _described(tool: Mapping[str, Any], parameters: Any, path: str) -> dict[str,
     return neutral
 
 
+def _schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters as a schema of type object, which every provider demands to be said."""
+    parameters: Mapping[str, Any] = tool["parameters"]
+    return parameters if "type" in parameters else {"type": "object", **parameters}
+
+
 def openai_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
     """Tools as chat completions takes them; another provider's own tools are left out."""
     out: list[dict[str, Any]] = []
@@ -57,10 +82,26 @@ def openai_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
         function = {"name": tool["name"]}
         if tool["description"]:
             function["description"] = tool["description"]
-        function["parameters"] = tool["parameters"]
+        function["parameters"] = _schema(tool)
         if "strict" in tool:
             function["strict"] = tool["strict"]
         out.append({"type": "function", "function": clean_value(function)})
+    return out
+
+
+def responses_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Tools as the Responses API takes them; another provider's own tools are left out. `strict` is always said: here
+    the default is true, and a schema that was not written for it would be refused or changed."""
+    out: list[dict[str, Any]] = []
+    for tool in neutral_tools(tools):
+        if "raw" in tool:
+            if tool["provider"] == "openai-responses":
+                out.append(clean_value(tool["raw"]))
+            continue
+        shaped = {"type": "function", "name": tool["name"]}
+        if tool["description"]:
+            shaped["description"] = tool["description"]
+        out.append(clean_value({**shaped, "parameters": _schema(tool), "strict": bool(tool.get("strict"))}))
     return out
 
 
@@ -75,7 +116,7 @@ def anthropic_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
         shaped = {"name": tool["name"]}
         if tool["description"]:
             shaped["description"] = tool["description"]
-        shaped["input_schema"] = tool["parameters"]
+        shaped["input_schema"] = _schema(tool)
         out.append(clean_value(shaped))
     return out
 

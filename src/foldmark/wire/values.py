@@ -36,11 +36,13 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 class Rule(msgspec.Struct, frozen=True):
     """One thing a provider refuses. `known`: its refusal is documented or was seen; `suspected`: some models
-    or compatible servers refuse it. `source` says in words where the rule comes from."""
+    or compatible servers refuse it. `source` says in words where the rule comes from, `seen` the year and month
+    in which the refusal was last seen or read about."""
 
     code: str
     certainty: Certainty
     source: str
+    seen: str = ""
 
 
 class Problem(msgspec.Struct, frozen=True):
