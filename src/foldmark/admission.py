@@ -15,7 +15,7 @@ import msgspec
 
 from foldmark import tokens
 from foldmark.events import Artifact, Body, Event, Image, Part, Paste, Text, ToolCall, ToolResult
-from foldmark.kinds import count_lines, outcome, recognise
+from foldmark.kinds import ENCODED, count_lines, on_screen, outcome, recognise
 from foldmark.pictures import size_of
 from foldmark.policy import Policy
 from foldmark.redact import redact_json
@@ -104,18 +104,26 @@ def _admit_result(
     result = event.result
     if result is None or result.artifact or not _is_big(result.text, limit, policy.admission.inline_bytes, meter):
         return event, []
-    shown = redact(result.text)
+    shown = _shown(result.text, call, redact)
     if call:  # previews of commands name the command
         call = msgspec.structs.replace(call, arguments=redact_json(call.arguments, redact))
     kind = recognise(shown, call)
-    preview = kind.preview(shown, preview_tokens(policy, limit), meter)
+    # Once more: entities and tags of a page may have hidden a secret until they were read.
+    preview = redact(kind.preview(shown, preview_tokens(policy, limit), meter))
     if len(preview) >= len(result.text):
         return event, []
     artifact, body = _outside(event.seq, 1, result.text, kind.name, limit, meter)
     part = ToolResult(result.call_id, preview, result.name, result.is_error, result.images, artifact)
     parts: tuple[Part, ...] = tuple(part if old is result else old for old in event.parts)
-    meta = {**event.meta, "outcome": outcome(shown, call)}
+    meta = {**event.meta, "outcome": redact(outcome(shown, call))}
     return msgspec.structs.replace(event, parts=parts, meta=meta), [body]
+
+
+def _shown(text: str, call: ToolCall | None, redact: Redact) -> str:
+    """What a preview is made of: redacted, as a terminal shows it. The screen comes first: escape codes inside a secret
+    would hide it. Bodies of bytes stay as they are, since every byte of them counts."""
+    screen = on_screen(text)
+    return redact(text if screen is text or recognise(text, call) is ENCODED else screen)
 
 
 def _admit_images(event: Event, inline_bytes: int, before: int) -> tuple[Event, list[Body]]:
@@ -174,10 +182,10 @@ def _admit_words(event: Event, policy: Policy, redact: Redact, meter: tokens.Tok
             if not is_paste:
                 parts.append(Text(text))
                 continue
-            shown = redact(text)
+            shown = _shown(text, None, redact)
             kind = recognise(shown, None)
             artifact, body = _outside(event.seq, len(bodies) + 1, text, kind.name, limit, meter)
-            parts.append(Paste(kind.preview(shown, preview_tokens(policy, limit), meter), artifact))
+            parts.append(Paste(redact(kind.preview(shown, preview_tokens(policy, limit), meter)), artifact))
             bodies.append(body)
     return msgspec.structs.replace(event, parts=tuple(parts)), bodies
 

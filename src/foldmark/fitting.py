@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,21 +16,24 @@ from foldmark.events import Event, ToolCall
 from foldmark.kinds import recognise
 from foldmark.refs import event_ref
 from foldmark.reports import Change, Report
-from foldmark.rounds import newest_user, rounds, unread_round
+from foldmark.rounds import border, newest_user, rounds, unread_round
 from foldmark.tokens import count
 
 
 def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int | None = None) -> Request:
     """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; older results as
-    outcome lines; oldest whole rounds out; the newest results as short previews. Never dropped: the newest real
-    user message, open calls, the unread tool round, what is kept."""
+    outcome lines; oldest whole rounds out, but for what the user said in them; the newest results as short previews;
+    the user's older words. Never dropped: the newest real user message, open calls, the unread tool round, what is
+    kept."""
     static = static_tokens(draft.system, draft.tools)
-    for step in (_as_is, _demote_older, _drop_rounds, _shrink_newest):
+    newest = _newest(draft)
+    drop_rounds, drop_words = partial(_drop_rounds, newest=newest), partial(_drop_words, newest=newest)
+    for step in (_as_is, _demote_older, drop_rounds, _shrink_newest, drop_words):
         draft = step(draft, room.ceiling - static - room.extra(draft.messages))
         whole = cost(draft.messages)
         if whole + room.extra(draft.messages) <= room.ceiling - static:  # images at the price of who reads them
-            return _request(draft, sizes(draft, static, whole), room, wire, report, max_output)
-    measured = sizes(draft, static, whole)
+            return _request(draft, sizes(draft, room.static, static, whole), room, wire, report, max_output)
+    measured = sizes(draft, room.static, static, whole)
     raise BudgetExceeded(
         f"The smallest valid request takes {measured.total:,} tokens and {room.ceiling:,} are allowed. "
         "Use a larger window, a smaller static prefix, or split the newest message.",
@@ -37,8 +41,9 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
     )
 
 
-def sizes(draft: Draft, static: int, whole: int) -> Sizes:
-    """Tokens of the draft by part; `whole` is what all its messages cost."""
+def sizes(draft: Draft, prefix: int, static: int, whole: int) -> Sizes:
+    """Tokens of the draft by part; `whole` is what all its messages cost, `static` what system text and tools cost
+    with a checkpoint that stands in the system text, `prefix` without it."""
     tail = draft.messages[draft.head :]
     results = previews = 0
     for event in tail:
@@ -47,16 +52,18 @@ def sizes(draft: Draft, static: int, whole: int) -> Sizes:
             if getattr(event.parts[0], "artifact", None):
                 previews += event.tokens
     head = cost(draft.messages[: draft.head])
-    return Sizes(static=static, checkpoint=head, tail=whole - head, results=results, previews=previews)
+    record = static - prefix
+    return Sizes(static=prefix, checkpoint=record + head, tail=whole - head, results=results, previews=previews)
 
 
 def _request(draft: Draft, measured: Sizes, room: Room, wire: Any, report: Report, max_output: int | None) -> Request:
-    dropped = any(change.status == "left_out" for change in draft.changes)
+    dropped = sum(change.status == "left_out" for change in draft.changes)
+    warning = f"{dropped} events were left out because the request did not fit; compact to cover them."
     report = msgspec.structs.replace(
         report,
         after=measured.total,
         changes=draft.changes,
-        warnings=(*report.warnings, *draft.warnings),
+        warnings=(*report.warnings, *draft.warnings, *([warning] if dropped else [])),
         epoch="fit" if dropped else report.epoch,
     )
     return Request(
@@ -149,26 +156,43 @@ def _shrink_newest(draft: Draft, limit: int) -> Draft:
     return _shorten(draft, limit, "fit: newest result as a preview", lambda at, _: at >= draft.head, short)
 
 
-def _drop_rounds(draft: Draft, limit: int) -> Draft:
+def _newest(draft: Draft) -> int:
+    """How many messages the newest round has: no step drops one of them."""
+    body = draft.messages[draft.head : len(draft.messages) - draft.suffix]
+    return len(body) - border(body, 1)
+
+
+def _older(draft: Draft, newest: int) -> Sequence[Event]:
+    return draft.messages[draft.head : len(draft.messages) - draft.suffix - newest]
+
+
+def _drop_rounds(draft: Draft, limit: int, newest: int) -> Draft:
+    groups = [[event for event in one.events if not event.is_user] for one in rounds(_older(draft, newest))]
+    return _drop(draft, limit, "fit: the oldest rounds did not fit", groups)
+
+
+def _drop_words(draft: Draft, limit: int, newest: int) -> Draft:
+    """A rule that the user gave once is often a short line in an old round, and nobody else can say it again: such
+    words go after everything that can be opened or done again."""
+    groups = [[event] for event in _older(draft, newest)]
+    return _drop(draft, limit, "fit: even the user's older words did not fit", groups)
+
+
+def _drop(draft: Draft, limit: int, reason: str, groups: Sequence[Sequence[Event]]) -> Draft:
+    """Without the first groups, as many as it takes."""
     protected = {id(draft.messages[at]) for at in _protected(draft)}
     gone: dict[int, Event] = {}
     over = cost(draft.messages) - limit
-    body = draft.messages[draft.head : len(draft.messages) - draft.suffix]
-    for one in rounds(body)[:-1]:
+    for group in groups:
         if over <= 0:
             break
-        loose = [event for event in one.events if id(event) not in protected]
+        loose = [event for event in group if id(event) not in protected]
         gone.update({id(event): event for event in loose})
         over -= cost(loose)
     if not gone:
         return draft
-    left_out = [
-        Change(event.seq, "left_out", "fit: the oldest rounds did not fit", event.tokens, 0)
-        for event in gone.values()
-        if event.seq
-    ]
+    left_out = [Change(event.seq, "left_out", reason, event.tokens, 0) for event in gone.values() if event.seq]
     lost = {change.seq for change in left_out}
     changes = sorted([c for c in draft.changes if c.seq not in lost] + left_out, key=lambda change: change.seq)
     messages = tuple(event for event in draft.messages if id(event) not in gone)
-    warning = f"{len(left_out)} events were left out because the request did not fit; compact to cover them."
-    return replace(draft, messages=messages, changes=tuple(changes), warnings=(*draft.warnings, warning))
+    return replace(draft, messages=messages, changes=tuple(changes))

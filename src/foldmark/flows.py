@@ -23,6 +23,7 @@ from foldmark.errors import HeadMoved, SummaryError
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
+from foldmark.kinds import on_screen
 from foldmark.loading import locate
 from foldmark.originals import pictured
 from foldmark.outcomes import after_request, applied, failed, ineffective, named, not_due, request_report
@@ -53,7 +54,7 @@ def record(
     admitted, bodies = admit(context, policy, redact=redact)  # a big result becomes preview + body
     for body in bodies:
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))  # first: an orphan body harms nobody
-    readings = read(admitted, bodies, context.calls, redact)
+    readings = read(admitted, bodies, context.calls, lambda text: redact(on_screen(text)))
     units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)
     store.append(

@@ -212,7 +212,7 @@ def decode(arguments: str) -> dict[str, Any]:
     """The arguments as a mapping; {} when they are no JSON object."""
     try:
         found = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

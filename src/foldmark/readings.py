@@ -72,7 +72,7 @@ def call_text(call: ToolCall) -> str:
     """A call as lines to search: decoded, so that text inside arguments comes apart at its own lines."""
     try:
         arguments = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return f"{call.name} {call.arguments}"
     if not isinstance(arguments, dict):
         return f"{call.name} {call.arguments}"

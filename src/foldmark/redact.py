@@ -389,7 +389,7 @@ def redact_json(text: str, redact: Redactor) -> str:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+        clean = redact_value(value, redact)
+    except (ValueError, RecursionError):  # no JSON, or deeper than anybody reads
         return redact(text)
-    clean = redact_value(value, redact)
     return text if clean == value else json.dumps(clean, ensure_ascii=False)

@@ -31,7 +31,7 @@ class Ref(msgspec.Struct, frozen=True):
     @property
     def seq(self) -> int | None:
         """The per-session number, or None when the name is a client's id or a hash."""
-        return int(self.name) if self.name.isdigit() else None
+        return int(self.name) if _NUMBER.fullmatch(self.name) else None
 
     def __str__(self) -> str:
         number = f".{self.number}" if self.number > 1 else ""
@@ -44,15 +44,18 @@ class Ref(msgspec.Struct, frozen=True):
         return f"{self.kind}:{self.name}{number}{session}{part}"
 
 
-_RANGE = re.compile(r"#([LB])(\d+)(?:-(\d+))?$")
+# Digits of other scripts and numbers that no session reaches are no numbers here: `int` refuses some of them.
+_DIGITS = "[0-9]{1,18}"
+_NUMBER = re.compile(_DIGITS)
+_RANGE = re.compile(rf"#([LB])({_DIGITS})(?:-({_DIGITS}))?$")
 _HEAD = re.compile(r"^(event|artifact|compaction):(?://)?(.+)$", re.DOTALL)
-_NUMBERED = re.compile(r"^(\d+)\.(\d+)$")
+_NUMBERED = re.compile(rf"^({_DIGITS})\.({_DIGITS})$")
 
 
 def parse(text: str) -> Ref:
     """Read an address. A bare number means an event. Raises NotFound when the text is no address at all."""
     text = text.strip()
-    if text.isdigit():
+    if _NUMBER.fullmatch(text):
         return Ref("event", text)
     head = _HEAD.match(text)
     if not head:

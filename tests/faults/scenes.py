@@ -116,6 +116,11 @@ def classes(session: Session) -> dict[int, str]:
     return {entry.seq: entry.status for entry in session.explain()}
 
 
+def applied(session: Session) -> int:
+    """How many compactions the session has."""
+    return len(session.control.history())
+
+
 TESTS = str(Path(__file__).resolve().parents[1])
 PREFACE = f"import sys\nsys.path[:0] = [{TESTS!r}, {TESTS + '/faults'!r}]\n"
 """What a program in a child process begins with, so that it finds these helpers."""

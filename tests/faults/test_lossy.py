@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from random import Random
@@ -180,3 +181,46 @@ def test_no_preview_is_longer_than_it_may_be_or_than_its_body(text: str, limit: 
     preview = recognise(text, None).preview(text, limit, count)
     preview.encode("utf-8")
     assert count(preview) <= max(limit * 1.3, count(text)) + 40
+
+
+BODIES = {
+    "table": "id,name,total\n" + "".join(f'{n},"name, {n}",{n}.50\n' for n in range(900)),
+    "html": "<!DOCTYPE html><html><head><title>T</title><script>steal()</script></head><body>"
+    + "".join(f"<p>Paragraph {n}, see <a href='/p/{n}'>more</a>.</p>\n" for n in range(400))
+    + "</body></html>",
+    "xml": '<?xml version="1.0"?>\n<list>\n'
+    + "".join(f'<item id="{n}">v{n}</item>\n' for n in range(900))
+    + "</list>\n",
+    "notebook": json.dumps(
+        {
+            "cells": [
+                {"cell_type": "code", "execution_count": n, "metadata": {}, "source": f"f({n})\n" * 9, "outputs": []}
+                for n in range(200)
+            ],
+            "metadata": {},
+            "nbformat": 4,
+        }
+    ),
+    "listing": "".join(f"-rw-r--r-- 1 a b {n * 7:6} 2026-05-01 10:00 file_{n}.py\n" for n in range(900)),
+    "json": json.dumps([{"id": n, "name": f"name {n}"} for n in range(60_000)]),
+    "encoded": base64.b64encode(bytes(range(256)) * 200).decode(),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_every_kind_of_body_is_shortened_in_the_request_and_whole_outside(store: Any, name: str) -> None:
+    """S-LOSSY-02, S-LOSSY-04: what is sent counts what it hides, twice the same; the body is as it came."""
+    body = BODIES[name]
+    sent = set()
+    for _ in range(2):
+        session = fresh(Policy.coding())
+        session.record(user("Go."), assistant("", ToolCall("j", "api", "{}")), result("j", body))
+        [message] = [m for m in checked(session, window=64_000).payload()["messages"] if m["role"] == "tool"]
+        sent.add(message["content"])
+        [artifact] = session.load("event:3").events[0].artifacts
+        assert artifact.kind == name
+        assert session.artifacts.read("local", artifact.sha256).decode() == body
+    [content] = sent
+    assert len(content) < len(body) / 2
+    assert "not shown" in content
+    assert "steal()" not in content

@@ -132,3 +132,36 @@ def test_random_dirt_everywhere_is_recorded_found_and_sent(steps: list[tuple[str
     session.explain()
     session.search(steps[0][0])
     assert len(session.store.log(session.key)) == 3 * len(steps) + 2
+
+
+FRAMES = {
+    "table": ("one,two,three\n", "{0},{0},{0}\n"),
+    "html": ("<!DOCTYPE html>\n<html><body>\n", "<p>{0}</p>\n"),
+    "xml": ('<?xml version="1.0"?>\n', "<a b='{0}'>{0}</a>\n"),
+    "listing": ("", "-rw-r--r-- 1 a b 3 2026-05-01 10:00 {0}.py\n"),
+    "log": ("", "2026-05-01 10:00:00 ERROR {0}\n"),
+    "text": ("", "{0} "),
+}
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(FRAMES)), st.lists(dirty, min_size=40, max_size=80), st.sampled_from([60, 150, 400]))
+def test_dirt_inside_any_kind_of_body_never_reaches_a_preview(name: str, cells: list[str], limit: int) -> None:
+    """S-UNI-01, S-UNI-02: surrogates, NULs, escapes and bidi overrides in tables, pages, listings and logs."""
+    head, row = FRAMES[name]
+    body = head + "".join(row.format(cell) for cell in cells)
+    kind = recognise(body, None)
+    for shown in (kind.preview(body, limit, count), kind.outcome(body, None)):
+        shown.encode("utf-8")
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]", shown), shown
+    assert len(kind.preview(body, limit, count)) <= len(body)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(FRAMES)), st.integers(1, 30), st.integers(40, 300))
+def test_joined_characters_stay_whole_in_every_kind_of_body(name: str, repeats: int, limit: int) -> None:
+    """S-UNI-01: families, flags and accents in cells, paragraphs, names and log lines."""
+    head, row = FRAMES[name]
+    body = head + row.format((FAMILY + " " + FLAG + " e\u0301 ") * repeats) * 60
+    shown = recognise(body, None).preview(body, limit, count)
+    assert whole_clusters(shown, body), shown

@@ -97,3 +97,39 @@ def test_the_same_secret_has_the_same_label(made: Session) -> None:
 def test_configuration_values_and_hashes_survive(made: Session, harmless: str) -> None:
     assert harmless in export_session(made, "events", raw=False)
     assert any(harmless in hit.snippet for hit in made.search(harmless))
+
+
+def coloured(text: str) -> str:
+    """The text with a colour change behind every fourth character."""
+    return "".join(f"{text[at : at + 4]}\x1b[3{at % 8}m" for at in range(0, len(text), 4))
+
+
+DISGUISES = {
+    "escape codes": coloured,
+    "entities": lambda text: "".join(f"&#{ord(sign)};" for sign in text),
+    "tags": lambda text: "<b></b>".join(text),
+    "overwritten": lambda text: f"................................................\r{text}",
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_secret_that_only_shows_on_a_screen_or_a_page_is_found_there(tmp_path: Path, disguise: str) -> None:
+    change = DISGUISES[disguise]
+    rows = [f"<p>setting {number} of the page, with some words around it</p>" for number in range(600)]
+    for at, secret in ((3, SECRETS["aws"]), (300, SECRETS["github"]), (597, SECRETS["aws"])):
+        rows[at] = f"<p>the key is {change(secret)} here</p>"
+    page = "<html><head><title>Settings</title></head><body>\n" + "\n".join(rows) + "\n</body></html>"
+    if disguise in ("escape codes", "overwritten"):
+        page = "\n".join(row.removeprefix("<p>").removesuffix("</p>") for row in rows)
+    session = Session("s", store=SQLiteStore(tmp_path / "a.db"), policy=Policy.coding(), clock=lambda: 1.0)
+    session.record(
+        user("Look."), assistant("", ToolCall("c", "fetch", '{"url":"http://x"}')), result("c", page, name="fetch")
+    )
+    session.record(*long_session(60)[1:])
+    session.compact(force=True, window=128_000)
+    shown = [str(session.request(window=128_000).payload()), session.control.history()[0].text]
+    shown += [hit.snippet for hit in session.search("the key is here")]
+    found = "\n".join(shown)
+    assert SECRETS["aws"] not in found
+    assert SECRETS["github"] not in found
+    assert SECRETS["aws"][:12] not in found

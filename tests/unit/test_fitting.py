@@ -59,6 +59,23 @@ def test_then_the_oldest_whole_rounds_are_left_out_and_named() -> None:
     assert made.payload()["messages"]
 
 
+def test_the_users_older_words_go_after_everything_that_can_be_opened_again() -> None:
+    """A rule of the first message is gone with its round though it costs a few tokens: it must be the last to go."""
+    rule = "Never touch the schema."
+    body = "\n".join(f"row {n} of the answer, value {n * 7}" for n in range(300))
+    loop = [event for n in range(20) for event in tool_round(n, body)]
+    events = numbered(user(f"Begin. {rule}"), assistant("I will."), *loop, user("And now?"), *tool_round(99, body))
+    made = fitted(events, 3_000)
+    assert rule in made.messages[0].text
+    assert {change.status for change in made.report.changes} == {"left_out", "demoted"}
+    words = [user(f"Question {n}: " + "why is it so? " * 100) for n in range(20)]
+    made = fitted(numbered(user(rule), *words, assistant("Because."), user("Why?")), 4_000)
+    assert made.messages[-1].text == "Why?"
+    assert made.tokens.total <= made.ceiling
+    [warning] = made.report.warnings
+    assert warning.startswith(f"{len(made.report.changes)} events were left out")
+
+
 def test_the_users_own_request_and_the_unread_results_always_stay() -> None:
     events = numbered(*long_session(120, 10, ask="The one thing I want."))
     made = fitted(events, 5_000)
@@ -92,7 +109,7 @@ def test_exactly_the_budget_fits_and_one_more_does_not() -> None:
     draft = assemble(None, (), events, "", (), Layout())
     total = cost(events)
     for ceiling, changed in ((total, False), (total - 1, True)):
-        space = SimpleNamespace(ceiling=ceiling, reserve=0, lines=tuple, extra=lambda _messages: 0)
+        space = SimpleNamespace(ceiling=ceiling, reserve=0, static=0, lines=tuple, extra=lambda _messages: 0)
         made = fit(draft, space, openai_chat, Report(outcome="not_due"))  # type: ignore[arg-type]
         assert bool(made.report.changes) is changed
 

@@ -404,6 +404,17 @@ def test_a_part_that_was_kept_in_the_other_spelling_goes_out_in_this_one() -> No
     assert contents(event) == [spoken({"fileData": {"fileUri": "gs://b/a"}})]
 
 
+@pytest.mark.parametrize("raw", [{}, {"hologram": {}}, {"text": 5}, {"fileData": "x"}, {"fileData": {}, "inlineData": {}}])
+def test_a_part_that_would_be_refused_for_its_data_is_left_out_and_said(raw: dict[str, Any]) -> None:
+    part = Opaque("gemini", raw)
+    for role in ("user", "assistant"):
+        event = Event(role=role, origin="user", parts=(Text("go"), part))  # type: ignore[arg-type]
+        assert contents(event)[-1]["parts"] == [{"text": "go"}]
+    shown = Event(role="tool", origin="tool", parts=(ToolResult("a", "x"), part))
+    assert "parts" not in contents(user("go"), assistant("", ToolCall("a", "f")), shown)[-1]["parts"][0]["functionResponse"]
+    assert wire.lost([event]) == ["1 x part without data that we know"]
+
+
 def test_changing_a_payload_does_not_change_the_next_one() -> None:
     events = [user("go"), assistant("on it", ToolCall("a", "f")), result("a", "x"), assistant("done"), user("more")]
     first = wire.write("s", [], events)
@@ -656,6 +667,13 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("shape", {"contents": [spoken({"text": ["x"]})]}),
     ("shape", {"contents": [GO, step({"functionCall": "f"})]}),
     ("shape", {"contents": [spoken({"functionResponse": {"name": "f", "parts": ["x"]}})]}),
+    ("shape", {"contents": {"role": "user"}}),
+    ("shape", {"contents": [{"role": ["user"], "parts": [{"text": "x"}]}]}),
+    ("shape", {"contents": [GO, step({"functionCall": {"name": "f", "id": []}}), spoken({"functionResponse": {}})]}),
+    ("shape", {"contents": [GO], "tools": "x"}),
+    ("shape", {"contents": [GO], "tools": [1]}),
+    ("shape", {"contents": [GO], "tools": [{"functionDeclarations": [[]]}]}),
+    ("shape", {"contents": [GO], "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"required": [{}]}}]}]}),
     ("role", {"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}),
     ("empty_content", {"contents": [spoken()]}),
     ("empty_part", {"contents": [spoken({})]}),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data import shared
 from foldmark import kinds
@@ -12,6 +15,7 @@ from foldmark.events import ToolCall
 from foldmark.kinds.body import Body, count_lines, shorten, word_border
 from foldmark.kinds.tests import parse_tests
 from foldmark.tokens import count
+from truth import top_of, untruths
 
 PYTEST = """tests/test_pay.py .F.E                                               [100%]
 =================================== FAILURES ===================================
@@ -85,11 +89,70 @@ MOCHA = """
        adds an item:
       AssertionError: expected 1 to equal 2
 """
+SUREFIRE = """[INFO] Running shop.CartTest
+[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1, Time elapsed: 0.05 s <<< FAILURE! -- in shop.CartTest
+[ERROR] shop.CartTest.adds -- Time elapsed: 0.01 s <<< FAILURE!
+org.opentest4j.AssertionFailedError: expected: <4> but was: <3>
+[INFO] Results:
+[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1
+[INFO] BUILD FAILURE
+"""
+GRADLE = """> Task :test FAILED
+
+CartTest > adds FAILED
+    org.opentest4j.AssertionFailedError: expected: <4> but was: <3>
+
+3 tests completed, 1 failed, 1 skipped
+"""
+DOTNET = """  Failed Shop.CartTests.Adds [12 ms]
+  Error Message:
+   Assert.Equal() Failure
+Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 30 ms - Shop.dll (net8.0)
+"""
+RSPEC = """Finished in 0.01 seconds
+4 examples, 1 failure, 1 pending
+
+Failed examples:
+
+rspec ./spec/cart_spec.rb:9 # Cart adds an item
+"""
+PHPUNIT = """There was 1 failure:
+
+1) Shop\\CartTest::adds
+Failed asserting that 3 matches expected 4.
+
+FAILURES!
+Tests: 4, Assertions: 5, Failures: 1, Errors: 1, Skipped: 1.
+"""
+CTEST = """50% tests passed, 1 tests failed out of 2
+
+The following tests FAILED:
+\t  2 - adds (Failed)
+"""
+GOOGLETEST = """[ RUN      ] Cart.Adds
+[  FAILED  ] Cart.Adds (0 ms)
+[  PASSED  ] 2 tests.
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] Cart.Adds
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "framework", "numbers", "failing", "error"),
     [
+        (
+            *(SUREFIRE, "surefire", (1, 1, 0, 1), "shop.CartTest.adds"),
+            "org.opentest4j.AssertionFailedError: expected: <4> but was: <3>",
+        ),
+        (
+            *(GRADLE, "gradle", (1, 1, 0, 1), "CartTest > adds"),
+            "org.opentest4j.AssertionFailedError: expected: <4> but was: <3>",
+        ),
+        (DOTNET, "dotnet test", (2, 1, 0, 0), "Shop.CartTests.Adds", "Assert.Equal() Failure"),
+        (RSPEC, "rspec", (2, 1, 0, 1), "./spec/cart_spec.rb:9", ""),
+        (PHPUNIT, "phpunit", (1, 1, 1, 1), "Shop\\CartTest::adds", "Failed asserting that 3 matches expected 4."),
+        (CTEST, "ctest", (1, 1, 0, 0), "adds", "Failed"),
+        (GOOGLETEST, "googletest", (2, 1, 0, 0), "Cart.Adds", ""),
         (PYTEST, "pytest", (2, 1, 1, 1), "tests/test_pay.py::test_refund", "assert 3 == 4"),
         (UNITTEST, "unittest", (1, 1, 0, 0), "test_sum (tests.Sums.test_sum)", "AssertionError: 2 != 3"),
         (JEST, "jest", (4, 1, 0, 0), "cart › adds an item", "expect(received).toBe(expected)"),
@@ -266,6 +329,35 @@ def test_an_error_deep_inside_a_log_is_in_the_preview() -> None:
     assert "10:00:20 ERROR step 500" in kinds.preview(BODIES["log"], None, 300, count)
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "error"),
+    [
+        ("FAILED a.py::test_x[one - two] - assert 3 == 4", "a.py::test_x[one - two]", "assert 3 == 4"),
+        ("FAILED a.py::test_x[a]b] - KeyError: 'x'", "a.py::test_x[a]b]", "KeyError: 'x'"),
+        ("FAILED a.py::test_x[one two]", "a.py::test_x[one two]", ""),
+        ("ERROR a.py - ImportError: no b [c]", "a.py", "ImportError: no b [c]"),
+    ],
+)
+def test_names_of_parametrised_tests_are_whole(line: str, name: str, error: str) -> None:
+    run = parse_tests(f"{line}\nERROR in the log of something else\n==== 1 failed in 0.12s ====\n")
+    assert run is not None
+    assert [(one.name, one.error) for one in run.failing] == [(name, error)]
+
+
+@given(st.lists(st.sampled_from(("step", "load", "retry")), min_size=40, max_size=200), st.integers(60, 300))
+def test_a_log_counts_lines_that_are_alike_and_shows_each_form_of_them(words: list[str], budget: int) -> None:
+    lines = [f"2026-05-01 10:00:{n % 60:02} INFO {word} {n} of user {n % 7}" for n, word in enumerate(words)]
+    text = "\n".join(lines) + "\n2026-05-01 10:01:00 ERROR disk full\n"
+    shown = kinds.preview(text, None, budget, count)
+    assert untruths(text, shown) == []
+    if found := re.search(r"([\d,]+) lines are like line ([\d,]+) but for numbers", top_of(text, shown)):
+        like = words[int(found[2].replace(",", "")) - 1]
+        assert int(found[1].replace(",", "")) == words.count(like)
+    if shown != text and budget >= 200:
+        assert "ERROR disk full" in shown
+        assert all(f"INFO {word} " in shown for word in words)
+
+
 def test_every_file_with_hits_is_named_before_a_second_hit_of_any() -> None:
     shown = kinds.preview(BODIES["hits"], None, 400, count)
     assert all(f"logs/2026-05-0{n}/app.log" in shown for n in range(1, 10))
@@ -364,7 +456,9 @@ def test_noise_is_blanks_and_progress_only() -> None:
 def test_the_outcome_of_a_command_keeps_code_commit_and_errors() -> None:
     made = call("bash", command="make check")
     text = "compiling\n" * 5 + "src/a.c:3: error: no such thing\nmake: *** [all] Error 2"
-    assert kinds.outcome(text, made).startswith("exit code 2; 7 lines; errors: src/a.c:3: error: no such thing")
+    assert kinds.outcome(text, made).startswith(
+        "exit code 2; make: *** [all] Error 2; 2 error lines; errors: src/a.c:3: error: no such thing"
+    )
     commit = "checked\n\n[main 1a2b3c4] Fix it\n 1 file changed\n"
     assert "commit [main 1a2b3c4] Fix it" in kinds.outcome(commit, call("bash", command="git commit -m x"))
 

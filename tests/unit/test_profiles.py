@@ -137,3 +137,9 @@ def test_a_headline_says_what_a_call_did() -> None:
     assert headline(call("Grep", pattern="def main", path="src")) == "searched def main"
     assert headline(call("get_order", order_id="W7")) == "get_order order_id=W7"
     assert headline(None) == "result"
+
+
+def test_arguments_that_are_too_deep_to_decode_name_nothing() -> None:
+    call = ToolCall("c", "read", '{"path":"a.py","x":' + "[" * 5_000 + "]" * 5_000 + "}")
+    assert profile_of_call(call).role == profile_of("read", "{}").role
+    assert path_of(call, profile_of_call(call)) == ""

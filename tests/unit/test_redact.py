@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from foldmark.redact import redactor
+from foldmark.redact import redact_json, redactor
 
 redact = redactor(b"k" * 32)
 
@@ -213,3 +213,9 @@ def test_prose_about_passwords_stays(text: str) -> None:
 def test_a_quoted_secret_with_an_escaped_quote_in_it_goes_whole() -> None:
     assert "cdefghij" not in redactor(b"k" * 32)(r'{"password": "ab\"cdefghij", "port": 8443}')
     assert "8443" in redactor(b"k" * 32)(r'{"password": "ab\"cdefghij", "port": 8443}')
+
+
+@pytest.mark.parametrize("levels", [600, 5_000])
+def test_json_that_is_too_deep_to_go_through_is_redacted_as_text(levels: int) -> None:
+    deep = '{"password": "hunter2-Tr0ub4dor", "a": ' + "[" * levels + "]" * levels + "}"
+    assert "hunter2" not in redact_json(deep, redactor(b"k" * 32))

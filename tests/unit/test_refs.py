@@ -51,6 +51,17 @@ def test_printing_and_reading_are_inverse(
     assert parse(str(ref)) == ref
 
 
+@given(st.sampled_from(["", "event:", "artifact:", "artifact:1.", "compaction:", "event:1#L", "artifact:1#B0-"]),
+       st.text(alphabet="0123456789²٣五.-@#", max_size=9) | st.just("9" * 5_000))  # fmt: skip
+def test_digits_of_other_scripts_and_endless_numbers_are_read_as_names_or_refused(head: str, digits: str) -> None:
+    try:
+        ref = parse(head + digits)
+    except NotFound:
+        return
+    assert ref.seq is None or ref.name.isascii()
+    assert parse(str(ref)) == ref
+
+
 def test_short_forms_are_what_we_print() -> None:
     assert (event_ref(8), event_ref(8, "s"), artifact_ref(8), artifact_ref(8, 2), compaction_ref(1)) == (
         "event:8",

@@ -16,17 +16,30 @@ import msgspec
 
 from foldmark import tokens
 from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolResult
-from foldmark.kinds import denial, error_lines, is_noise, outcome
+from foldmark.kinds import (
+    denial,
+    error_lines,
+    is_heartbeat,
+    is_noise,
+    is_status,
+    is_transient,
+    on_screen,
+    outcome,
+    status_shape,
+)
+from foldmark.kinds.base import clip
 from foldmark.policy import Cleanup
 from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
 from foldmark.redact import redactor
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 
-VERSION = "1"
+VERSION = "2"
 """Rises whenever a pass decides or words anything differently: that is an epoch."""
 
 _DONE = "cleaned"
+_NOISE = "noise"
+_POLL_TOKENS = 32  # a shorter status costs less than the line that would stand for it
 _REF_TOKENS = 10  # what ` [whole: event:812]` costs behind the line
 
 
@@ -57,6 +70,7 @@ def shrink(
         reasons.update(_superseded(seen, old, options))
     if options.duplicates:
         reasons.update(_duplicates(seen, old, options))
+        reasons.update(_polls(seen, old))
     forms: dict[int, Event] = {}
     why: dict[int, str] = {}
     for one in old:
@@ -66,12 +80,15 @@ def shrink(
         for index, event, reason in _images_and_thinking(marked, forms):
             if event.seq not in pins:
                 forms[index], why[index] = event, reason
+    for index, reason in _on_its_way(marked):
+        if marked[index].seq not in pins:
+            forms[index], why[index] = _with_parts(marked[index], (), 0, _NOISE), reason
     events = [forms.get(index, event) for index, event in enumerate(marked)]
     changes = [
         Change(marked[index].seq, "demoted", why[index], marked[index].tokens, forms[index].tokens)
         for index in sorted(forms)
     ]
-    return [event for event in events if event.parts or event.meta.get(_DONE) != "thinking"], changes
+    return [event for event in events if event.parts or event.meta.get(_DONE) not in ("thinking", _NOISE)], changes
 
 
 def _results(marked: Sequence[Event], profiles: tuple[Profile, ...]) -> Iterator[Seen]:
@@ -153,6 +170,46 @@ def _duplicates(seen: Sequence[Seen], old: Sequence[Seen], options: Cleanup) -> 
     return reasons
 
 
+def _polls(seen: Sequence[Seen], old: Sequence[Seen]) -> dict[int, str]:
+    """Status results of a poll loop between its first and its last: the same call, answered alike but for numbers,
+    with no other answer in between."""
+    candidates = {one.index for one in old}
+    running: dict[tuple[str, str], tuple[str, list[Seen]]] = {}
+    loops: list[list[Seen]] = []
+    for one in seen:
+        if one.call is None or one.profile.one_shot or one.result.artifact:
+            continue
+        told = status_shape(one.result.text) if not one.result.is_error and is_status(one.result.text) else ""
+        before, loop = running.get((one.call.name, one.call.arguments), ("", []))
+        if told and told == before:
+            loop.append(one)
+        else:
+            running[one.call.name, one.call.arguments] = told, [one]
+            loops.append(running[one.call.name, one.call.arguments][1])
+    return {
+        one.index: f"poll {number} of {len(loop)}, like {event_ref(loop[-1].event.seq)}"
+        for loop in loops
+        for number, one in enumerate(loop[1:-1], 2)
+        if one.index in candidates
+    }
+
+
+def _on_its_way(marked: Sequence[Event]) -> Iterator[tuple[int, str]]:
+    """Injected heartbeats and notices of progress, and stream deltas whose words a later answer holds whole. They
+    answer no call, so they leave altogether."""
+    answer: Event | None = None
+    for index in range(len(marked) - 1, -1, -1):
+        event = marked[index]
+        if event.is_user or _DONE in event.meta or not all(isinstance(part, Text) for part in event.parts):
+            answer = event if event.role == "assistant" and event.text else answer
+        elif event.role == "user" and (is_transient(event.meta) or is_heartbeat(event.text)):
+            yield index, "heartbeat or progress of something that has moved on"
+        elif event.role == "assistant" and not is_transient(event.meta):
+            answer = event
+        elif event.role == "assistant" and answer and event.text in answer.text:
+            yield index, f"stream delta, whole in {event_ref(answer.seq)}"
+
+
 def _asked(call: ToolCall, text: str) -> tuple[str, str, int, str]:
     """What makes two results comparable: the same call, the same number of lines, the same first line but for times
     and ids. Whole texts are compared only among such ones."""
@@ -163,12 +220,17 @@ def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, 
     """The result as one line, and why; None when it stays. Refusals stay: they are short, and bind the
     agent."""
     result, event = one.result, one.event
-    if event.tokens < options.minimum_tokens or result.images:
+    is_poll = reason.startswith("poll ")
+    if event.tokens < (min(_POLL_TOKENS, options.minimum_tokens) if is_poll else options.minimum_tokens):
+        return None
+    if result.images:
         return None
     if not result.artifact and is_noise(result.text):
         text, reason = "[no output but blanks and progress]", "noise"
     elif not reason or denial(result.text):
         return None
+    elif is_poll:
+        text = _hide(f"[{reason}: {_last_words(result.text)}]")
     else:
         relation = f"; {reason}" if reason != "old result" else ""
         text = _hide(f"[{headline(one.call, profiles)}: {_line(one)}{relation}]")
@@ -177,6 +239,11 @@ def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, 
         return None
     part = ToolResult(result.call_id, text, result.name, result.is_error, (), result.artifact)
     return _with_parts(event, tuple(part if old is result else old for old in event.parts), size, "result"), reason
+
+
+def _last_words(text: str) -> str:
+    """The last line of a status that says anything."""
+    return clip(next((line for line in reversed(on_screen(text).split("\n")) if line.strip()), ""), 48)
 
 
 def _with_parts(event: Event, parts: tuple[Part, ...], size: int, what: str) -> Event:

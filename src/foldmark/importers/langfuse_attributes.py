@@ -13,7 +13,7 @@ def flattened(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]
     """Messages that OpenInference wrote as one attribute a field (`<prefix>.0.message.role`, …), as rows of chat
     completions, in order. A message of which no field was written is missing."""
     rows: dict[int, dict[str, Any]] = {}
-    pattern = re.compile(re.escape(prefix) + r"\.(\d+)\.message\.(.+)")
+    pattern = re.compile(re.escape(prefix) + r"\.([0-9]{1,6})\.message\.(.+)")
     for key in attributes:
         if match := pattern.fullmatch(key):
             _put(rows.setdefault(int(match[1]), {}), match[2], attributes[key])
@@ -21,8 +21,8 @@ def flattened(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]
 
 
 def _put(row: dict[str, Any], field: str, value: Any) -> None:
-    call = re.fullmatch(r"tool_calls\.(\d+)\.tool_call\.(.+)", field)
-    text = re.fullmatch(r"contents\.(\d+)\.message_content\.text", field)
+    call = re.fullmatch(r"tool_calls\.([0-9]{1,6})\.tool_call\.(.+)", field)
+    text = re.fullmatch(r"contents\.([0-9]{1,6})\.message_content\.text", field)
     if call:
         row.setdefault("calls", {}).setdefault(int(call[1]), {})[call[2]] = value
     elif text:

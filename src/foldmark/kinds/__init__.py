@@ -10,18 +10,34 @@ from __future__ import annotations
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, profile
-from foldmark.kinds.body import Body, Count, clean_text, count_lines
-from foldmark.kinds.commands import COMMAND, denial, error_lines, exit_code, is_noise
+from foldmark.kinds.body import Body, Count, count_lines
+from foldmark.kinds.builds import BUILD
+from foldmark.kinds.commands import COMMAND, denial, error_lines, exit_code
+from foldmark.kinds.coverage import COVERAGE
 from foldmark.kinds.diffs import DIFF, FileDiff, diff_stat
+from foldmark.kinds.encoded import ENCODED
 from foldmark.kinds.files import FILE
+from foldmark.kinds.git import BLAME, GIT_LOG, GIT_STATUS
+from foldmark.kinds.listings import LISTING
 from foldmark.kinds.logs import LOG
+from foldmark.kinds.markup import XML
+from foldmark.kinds.noise import is_chrome, is_heartbeat, is_noise, is_status, is_transient, status_shape
+from foldmark.kinds.notebooks import NOTEBOOK
+from foldmark.kinds.packages import PACKAGES
+from foldmark.kinds.pages import HTML
 from foldmark.kinds.plain import PLAIN
+from foldmark.kinds.queries import SQL_ERROR
 from foldmark.kinds.records import JSON
-from foldmark.kinds.searches import HITS, LISTING
-from foldmark.kinds.tests import TESTS, Failure, TestRun, parse_tests
+from foldmark.kinds.searches import HITS
+from foldmark.kinds.tables import TABLE
+from foldmark.kinds.terminal import clean_text, on_screen, seen_on_screen
+from foldmark.kinds.testrun import Failure, TestRun
+from foldmark.kinds.tests import TESTS, parse_tests
+from foldmark.kinds.timings import PROFILE
 from foldmark.kinds.traces import TRACE, Trace, traces
 
 __all__ = [
+    "ENCODED",
     "KINDS",
     "Body",
     "Count",
@@ -36,21 +52,38 @@ __all__ = [
     "diff_stat",
     "error_lines",
     "exit_code",
+    "is_chrome",
+    "is_heartbeat",
     "is_noise",
+    "is_status",
+    "is_transient",
+    "on_screen",
     "outcome",
     "parse_tests",
     "preview",
     "recognise",
+    "status_shape",
     "traces",
 ]
 
-KINDS: tuple[Kind, ...] = (TESTS, JSON, DIFF, TRACE, LOG, FILE, HITS, LISTING, COMMAND, PLAIN)
-"""In order of precedence when two are equally sure."""
+KINDS: tuple[Kind, ...] = (
+    *map(
+        seen_on_screen,
+        (
+            *(TESTS, JSON, DIFF, GIT_STATUS, GIT_LOG, BLAME, COVERAGE, PROFILE, PACKAGES, BUILD, SQL_ERROR),
+            *(TRACE, LOG, NOTEBOOK, HTML, XML, TABLE, FILE, HITS, LISTING, COMMAND, PLAIN),
+        ),
+    ),
+    ENCODED,
+)
+"""In order of precedence when two are equally sure. All but the encoded ones, whose every byte counts, read what a
+terminal would show."""
 
 
 def recognise(text: str, call: ToolCall | None = None) -> Kind:
     """The kind that claims the text most surely; plain text when none does."""
-    return max(KINDS, key=lambda kind: kind.recognise(text, call))
+    shown = on_screen(text)
+    return max(KINDS, key=lambda kind: kind.recognise(shown, call))
 
 
 def preview(text: str, call: ToolCall | None, budget_tokens: int, count: Count) -> str:
@@ -63,5 +96,6 @@ def outcome(text: str, call: ToolCall | None = None) -> str:
     kind = recognise(text, call)
     said = kind.outcome(text, call) or PLAIN.outcome(text, call)
     runs = call is None or profile(call).is_shell
-    code = exit_code(text) if kind is not COMMAND and runs else None
+    code = exit_code(on_screen(text)) if kind.name != COMMAND.name and runs else None
+    said = " ".join(said.splitlines())  # some line ends are no line feeds
     return f"exit code {code}; {said}" if code else said

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from foldmark.events import ToolCall
-from foldmark.kinds.body import Body, Count, compose, usual
+from foldmark.kinds.body import Body, Count, compose, usual, word_border
 from foldmark.profiles import Profile, profile_of_call
+
+T = TypeVar("T")
 
 
 def plain_preview(text: str, budget_tokens: int, count: Count) -> str:
@@ -45,17 +48,32 @@ def _sample(head: str) -> list[str]:
     return [line for line in head.split("\n") if line.strip()]
 
 
+_REMEMBERED = 4_000_000
+"""Characters: a larger text is read again rather than held in memory for as long as the process lives."""
+
+
+def remembered(read: Callable[[str], T]) -> Callable[[str], T]:
+    """A reader that knows its last text: the same one is recognised, previewed and named in a row. What it returns
+    must not be changed."""
+    last = lru_cache(maxsize=1)(read)
+    return lambda text: last(text) if len(text) <= _REMEMBERED else read(text)
+
+
 def plural(number: int, word: str, many: str = "") -> str:
     return f"{number:,} {word if number == 1 else many or word + 's'}"
 
 
 def clip(text: str, limit: int = 160) -> str:
-    """One line of at most `limit` characters, cut at a word's end."""
-    line = " ".join(text[: limit * 4].split())
-    if len(line) <= limit:
+    """One line of at most `limit` characters, cut at a word's end; of a longer text its number of characters is said
+    when no word ends there."""
+    head = text[: limit * 4]
+    line = " ".join(head.split())
+    is_whole = len(head) == len(text)
+    if is_whole and len(line) <= limit:
         return line
-    head = line[:limit].rpartition(" ")[0]
-    return f"{head} …" if head else f"({len(text):,} characters)"
+    # A blank at the end tells the border that the words before it are whole; without one the last may be half.
+    cut = word_border(f"{line} " if is_whole or head[-1:].isspace() else line, limit)
+    return f"{line[:cut].rstrip()} …" if cut else f"({len(text):,} characters)"
 
 
 def listed(names: list[str], limit: int = 6) -> str:

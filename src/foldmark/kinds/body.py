@@ -1,23 +1,40 @@
 """A long text seen as numbered lines without splitting it, and the making of a preview from chosen lines.
 
-Knows nothing of what sort of result the text is. A preview shows whole lines, and says in place which
-lines of how many it leaves out; a line too long to show is cut where a word ends, with the number of
-characters left out.
+Knows nothing of what sort of result the text is. A preview shows whole lines (or rows, items, cells: any
+`Units`), and says in place which of how many it leaves out; a line too long to show is cut where a word ends,
+with the number of characters left out.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from foldmark.kinds.cuts import LONG_LINE, clean_text, shorten, word_border
+from foldmark.kinds.runs import is_encoded_line
+
+__all__ = [
+    "LONG_LINE",
+    "Body",
+    "Count",
+    "Units",
+    "clean_text",
+    "compose",
+    "count_lines",
+    "edges",
+    "hidden",
+    "is_trouble",
+    "shorten",
+    "usual",
+    "word_border",
+]
 
 Count = Callable[[str], int]
 
 EDGE = 64_000
 """Characters of head and of tail that are looked at line by line; between them only trouble words are
 sought."""
-LONG_LINE = 600
-"""A longer line is cut in a preview: 600 characters are about 150 tokens, the most that one line may take."""
 
 TROUBLE = (
     "Traceback (most recent", "Error:", "error:", "ERROR", "Exception:", "FAILED", "FAIL", "FATAL", "fatal:",
@@ -29,22 +46,22 @@ _TROUBLE = re.compile("|".join(map(re.escape, TROUBLE)))
 _HARMLESS = re.compile(r"\b(?:0|no) (?:errors?|failed|failures?)\b|\bfailed[:=] ?0\b", re.IGNORECASE)
 
 
-def clean_text(text: str) -> str:
-    """Text that may stand in a request: no NULs, lone surrogates, terminal colours or control characters."""
-    if text.isascii() and text.isprintable():
-        return text
-    text = _ANSI.sub("", text) if "\x1b" in text else text
-    return _UNFIT.sub("\ufffd", text)
-
-
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
-_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
 def count_lines(text: str) -> int:
     """Lines of a text, as a reader of line ranges counts them: ended by a line feed, the last one with or
     without."""
     return text.count("\n") + (bool(text) and not text.endswith("\n"))
+
+
+class Units(Protocol):
+    """What a preview is made of: numbered pieces of a text, 1-based. `line` is None for a piece that cannot be had;
+    `gap` are the words for pieces left out."""
+
+    text: str
+    total: int
+
+    def line(self, number: int) -> str | None: ...
+
+    def gap(self, first: int, last: int) -> str: ...
 
 
 class Body:
@@ -76,6 +93,9 @@ class Body:
         else:
             return None
         return found.rstrip("\r")
+
+    def gap(self, first: int, last: int) -> str:
+        return hidden(first, last, self.total)
 
     def numbers(self) -> Iterable[int]:
         """Numbers of the lines that can be looked at."""
@@ -123,45 +143,23 @@ def is_trouble(line: str) -> bool:
     return not _HARMLESS.search(line) or bool(_TROUBLE.search(_HARMLESS.sub("", line)))
 
 
-def shorten(line: str, limit: int = LONG_LINE) -> str:
-    """A long line up to a word's end, with the number of characters left out; nothing of it when no word
-    ends."""
-    if len(line) <= limit:
-        return clean_text(line)
-    cut = word_border(line, limit)
-    left = len(line) - cut
-    if cut:
-        return f"{clean_text(line[:cut]).rstrip()} … {left:,} more characters of this line not shown …"
-    return f"… {left:,} characters without a space not shown …"
-
-
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-
-
-def word_border(text: str, limit: int) -> int:
-    """The last place at or before `limit` where text may be cut: beside a space, or between two CJK characters.
-
-    Never inside a grapheme, number, path, URL or key; 0 when there is no such place.
-    """
-    for at in range(min(limit, len(text) - 1), 0, -1):
-        before, after = text[at - 1], text[at]
-        if unicodedata.combining(after) or after in "\u200d\ufe0f\ufe0e":
-            continue
-        if after.isspace() or before.isspace() or (_WIDE.match(before) and _WIDE.match(after)):
-            return at
-    return 0
-
-
-def hidden(first: int, last: int, total: int) -> str:
-    """The words for lines left out, in place."""
+def hidden(first: int, last: int, total: int, unit: str = "line") -> str:
+    """The words for lines (rows, items …) left out, in place."""
     if first == last:
-        return f"… line {first:,} of {total:,} not shown …"
-    return f"… lines {first:,}-{last:,} of {total:,} not shown …"
+        return f"… {unit} {first:,} of {total:,} not shown …"
+    return f"… {unit}s {first:,}-{last:,} of {total:,} not shown …"
 
 
-def compose(body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, count: Count, top: str = "") -> str:
+def compose(
+    body: Units,
+    order: Iterable[tuple[int, str]],
+    budget_tokens: int,
+    count: Count,
+    top: str = "",
+    cut: Callable[[str], str] = shorten,
+) -> str:
     """A preview of chosen lines. `order` gives (number, line), most wanted first; `top` is a first line of
-    ours.
+    ours; `cut` makes a piece fit to be shown.
 
     Takes lines while they fit `budget_tokens`; a body that fits whole is returned whole, and no preview is
     longer than its body.
@@ -174,10 +172,10 @@ def compose(body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, co
     for number, line in order:
         if number in chosen:
             continue
-        shown = shorten(line)
+        shown = cut(line)
         cost = count(shown) + 1
         # A line away from all others brings a new gap, which costs a marker.
-        gap = 0 if number - 1 in chosen or number + 1 in chosen else 16
+        gap = 0 if number in (1, body.total) or number - 1 in chosen or number + 1 in chosen else 16
         if spent + cost + gap > budget_tokens:
             misses += 1
             if misses > 8:
@@ -188,27 +186,27 @@ def compose(body: Body, order: Iterable[tuple[int, str]], budget_tokens: int, co
     for number in [number + 1 for number in chosen if number + 2 in chosen and number + 1 not in chosen]:
         alone = body.line(number)
         if alone is not None and len(alone) <= 40:  # the marker for one line costs more than most lines
-            chosen[number] = shorten(alone)
-    text = _render(chosen, body.total, top)
+            chosen[number] = cut(alone)
+    text = _render(chosen, body, top)
     while count(text) > budget_tokens and chosen:
         chosen.popitem()
-        text = _render(chosen, body.total, top)
+        text = _render(chosen, body, top)
     return text if len(text) < len(body.text) else clean_text(body.text)
 
 
-def _render(chosen: dict[int, str], total: int, top: str) -> str:
+def _render(chosen: dict[int, str], body: Units, top: str) -> str:
     out, last = [top] if top else [], 0
     for number in sorted(chosen):
         if number > last + 1:
-            out.append(hidden(last + 1, number - 1, total))
+            out.append(body.gap(last + 1, number - 1))
         out.append(chosen[number])
         last = number
-    if last < total:
-        out.append(hidden(last + 1, total, total))
+    if last < body.total:
+        out.append(body.gap(last + 1, body.total))
     return "\n".join(out)
 
 
-def edges(body: Body, head: int = 40, tail: int = 40) -> Iterable[tuple[int, str]]:
+def edges(body: Units, head: int = 40, tail: int = 40) -> Iterable[tuple[int, str]]:
     """Lines from both ends inwards, two of the head for each of the tail's first, so that both are shown."""
     for step in range(max(head, tail)):
         if step < head and (line := body.line(step + 1)) is not None:
@@ -219,7 +217,7 @@ def edges(body: Body, head: int = 40, tail: int = 40) -> Iterable[tuple[int, str
 
 
 def usual(body: Body) -> Iterable[tuple[int, str]]:
-    """The plain order: three lines of each end, lines of trouble, then more of the ends."""
+    """The plain order: three lines of each end, lines of trouble, then more of the ends that can be read."""
     yield from edges(body, 3, 3)
     yield from body.trouble().items()
-    yield from edges(body, 400, 400)
+    yield from ((number, line) for number, line in edges(body, 400, 400) if not is_encoded_line(line))

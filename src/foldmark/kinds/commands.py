@@ -1,4 +1,4 @@
-"""Command output: exit codes, error lines, refusals, noise. Knows nothing of what the command was for."""
+"""Command output: exit codes, error lines, refusals. Knows nothing of what the command was for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from itertools import islice
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plural, profile, sample
-from foldmark.kinds.body import Body, clean_text, count_lines
+from foldmark.kinds.body import Body, count_lines
+from foldmark.kinds.terminal import clean_text, on_screen
 
 _EXIT = re.compile(
     r"^\W*exit code[: ]+(-?\d+)\b"
@@ -55,25 +56,8 @@ def denial(text: str) -> str:
 
 def error_lines(text: str, limit: int = 3) -> list[str]:
     """The first lines of trouble, each cut at a word's end; bare headings like `ERRORS:` are none."""
-    found = (line for line in Body(text).trouble(12).values() if len(line.strip()) > 8)
+    found = (line for line in Body(on_screen(text)).trouble(12).values() if len(line.strip()) > 8)
     return [clip(clean_text(line), 200) for line in islice(found, limit)]
-
-
-_PROGRESS = re.compile(
-    r"^\s*(?:[-\\|/⠁-⣿]|\d{1,3}%|.*\d{1,3}%\s*[|\[(▕#=━█ ].*|[\s.·#=━█▏▎▍▌▋▊▉>-]*|"
-    r"(?:Requirement already satisfied|Downloading|Collecting|Using cached|Fetching|Progress|"
-    r"Receiving objects|Resolving deltas|remote: (?:Counting|Compressing|Enumerating))\b.*)\s*$"
-)
-
-
-def is_noise(text: str) -> bool:
-    """Whether a result holds nothing but blanks and progress."""
-    text = text.strip()
-    if not text:
-        return True
-    if len(text) > 200_000 or not _PROGRESS.match(text.partition("\n")[0].rpartition("\r")[2][:300]):
-        return False
-    return all(_PROGRESS.match(line.rpartition("\r")[2][:300]) for line in text.split("\n"))
 
 
 def outcome(text: str, call: ToolCall | None) -> str:

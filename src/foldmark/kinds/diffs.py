@@ -1,4 +1,5 @@
-"""Diffs: which files change, by how many lines. Knows nothing of what they mean."""
+"""Diffs: which files change, by how many lines, and the commit they are shown with. Knows nothing of what they
+mean."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from collections.abc import Iterator
 import msgspec
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, listed, plural
+from foldmark.kinds.base import Kind, clip, listed, plural
 from foldmark.kinds.body import Body, Count, compose, edges
+from foldmark.kinds.terminal import clean_text
 
 
 class FileDiff(msgspec.Struct, frozen=True):
@@ -69,6 +71,19 @@ def say(files: list[FileDiff], limit: int = 6) -> str:
     return f"{plural(len(files), 'file')}, +{added:,} -{removed:,}: {listed(names, limit)}"
 
 
+_SUBJECT = re.compile(r"^ {4}(\S.*)$", re.MULTILINE)
+_COMMIT = re.compile(r"commit ([0-9a-f]{7,40})\b")
+
+
+def shown_commit(text: str) -> str:
+    """`commit 1a2b3c4d5e6f Fix it; ` of what `git show` prints, "" for a bare diff."""
+    head = text[:4_000].partition("\ndiff --git ")[0]
+    if not (commit := _COMMIT.match(head)):
+        return ""
+    subject = _SUBJECT.search(head)
+    return f"commit {commit[1][:12]} {clip(clean_text(subject[1]), 120) if subject else ''}".rstrip() + "; "
+
+
 def _recognise(text: str, call: ToolCall | None) -> float:
     head = text[:6_000]
     has_header = head.startswith(("diff --git ", "--- ")) or "\ndiff --git " in head or "\n--- " in head
@@ -79,10 +94,13 @@ def _recognise(text: str, call: ToolCall | None) -> float:
 
 def outcome(text: str, call: ToolCall | None) -> str:
     files = diff_stat(text)
-    return say(files) if files else ""
+    return shown_commit(text) + say(files) if files else shown_commit(text).rstrip("; ")
 
 
 def _wanted(body: Body) -> Iterator[tuple[int, str]]:
+    """Commit and subject, names of files, hunks, changed lines, both ends."""
+    if _COMMIT.match(body.text):
+        yield from ((number, body.line(number) or "") for number in range(1, 6))
     lines = [(number, line) for number in body.numbers() if (line := body.line(number)) is not None]
     yield from ((number, line) for number, line in lines if line.startswith(("diff --git ", "+++ ")))
     yield from ((number, line) for number, line in lines if line.startswith("@@ "))

@@ -7,15 +7,23 @@ said in items, keys or lines.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, listed, plural
+from foldmark.kinds import giants
+from foldmark.kinds.base import Kind, clip, listed, plain_preview, plural, remembered
 from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
 
-_BOUND = 2_000_000  # characters: parsing costs several times the text's size in memory
+_BOUND = 100_000
+"""Characters: parsing to objects costs several times the text's size in memory and 0.1 s a megabyte; a larger text is
+outlined without."""
+_CHECKED = 2_000_000
+"""Characters of a text that is checked whole when it is recognised; of a larger one only its first value."""
 _SHORT = 60
+# What a giant text must begin with to be taken for JSON before it is opened: `[2026-05-01 …]` is a log.
+_OPENING = re.compile(r'\s*(?:\{\s*(?:"|\})|\[\s*(?:[\[{"\]]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]]))')
 
 
 class _Number(str):
@@ -26,6 +34,7 @@ _reader = json.JSONDecoder(parse_int=_Number, parse_float=_Number, strict=False)
 _scan = json.JSONDecoder(strict=False).raw_decode
 
 
+@remembered
 def document(text: str) -> Any:
     """The JSON value of a text with numbers as they are spelled (`str`), or None when it is none or too
     large."""
@@ -62,7 +71,11 @@ def _recognise(text: str, call: ToolCall | None) -> float:
     if head + tail in ("{}", "[]"):
         if is_json_lines(text):
             return 0.9
-        return 0.9 if len(text) > _BOUND or document(text) is not None else 0.0
+        if len(text) <= _BOUND:
+            return 0.9 if document(text) is not None else 0.0
+        if not _OPENING.match(text[:400]):
+            return 0.0
+        return 0.9 if len(text) > _CHECKED or giants.is_json(text) else 0.0
     return 0.9 if is_json_lines(text) else 0.0
 
 
@@ -74,7 +87,8 @@ def describe(value: Any) -> str:
         case list():
             if value and all(isinstance(item, dict) for item in value):
                 keys = list(dict.fromkeys(key for item in value[:50] for key in item))
-                return f"array of {plural(len(value), 'object')} with {clean_text(listed(keys, 10))}"
+                named = clean_text(listed([giants.short_key(key) for key in keys], 10))
+                return f"array of {plural(len(value), 'object')} with {named}"
             if value and all(isinstance(item, list) for item in value):
                 return f"array of {plural(len(value), 'array')}, the first an {describe(value[0])}"
             return f"array of {plural(len(value), 'item')}"
@@ -90,6 +104,8 @@ def scalars(value: Any, limit: int = 8) -> list[str]:
     words = {True: "true", False: "false", None: "null"}
     found = []
     for key, item in value.items():
+        if len(key) > giants.LONG_KEY:
+            continue
         if isinstance(item, bool) or item is None:
             found.append(f"{key}={words[item]}")
         elif isinstance(item, str) and 0 < len(item) <= _SHORT and "\n" not in item:
@@ -100,14 +116,12 @@ def scalars(value: Any, limit: int = 8) -> list[str]:
 def outcome(text: str, call: ToolCall | None) -> str:
     if (value := document(text)) is None:
         return (
-            f"JSON lines: {plural(count_lines(text), 'line')}"
-            if is_json_lines(text)
-            else f"JSON of {len(text):,} characters"
+            f"JSON lines: {plural(count_lines(text), 'line')}" if is_json_lines(text) else clip(giants.say(text), 400)
         )
     said = f"JSON {describe(value)}"
     if isinstance(value, dict):
         shown = scalars(value)
-        rest = [key for key, item in value.items() if isinstance(item, dict | list)]
+        rest = [giants.short_key(key) for key, item in value.items() if isinstance(item, dict | list)]
         said += f": {', '.join(shown)}" if shown else ""
         said += f"; also {clean_text(listed(rest, 6))}" if rest else ""
     elif isinstance(value, list) and value and (first := scalars(value[0], 4)):
@@ -183,6 +197,8 @@ def _inwards(total: int, limit: int = 400) -> Iterator[int]:
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     if len(text) <= budget_tokens * 12 and count(text) <= budget_tokens:
         return clean_text(text)
+    if len(text) > _BOUND and not is_json_lines(text):
+        return giants.preview(text, budget_tokens, count) or plain_preview(text, budget_tokens, count)
     body = Body(text)
     value = document(text)
     if value is None or body.total > 20:

@@ -1,4 +1,4 @@
-"""Search hits and listings: lines that each name a place. Knows nothing of what was sought.
+"""Search hits: lines that each name a place. Knows nothing of what was sought.
 
 A line that is missing here would be read as "it does not exist", so hits are whole lines, never merged,
 and what is left out is said in place.
@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterator
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, listed, plural, profile, sample
-from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines
 
 _HIT = re.compile(r"^(?=\S)(.{1,300}?)[:](\d+)[:](?!//)")
 _PLAIN_HIT = re.compile(r"^((?:[A-Za-z]:[\\/])?[\w@~+./\\-]*[./\\][\w@~+.\\/ -]*?):(?!//)(?=.)")
-_PATH = re.compile(r"^(?:[A-Za-z]:[\\/]|\.{0,2}/|~/)?[\w@~+.()\[\]-]+(?:[\\/][\w@~+.()\[\] -]+)*[\\/*@|=]?$")
-_LONG_LISTING = re.compile(r"^(?:[-dlcbps][rwxsStT-]{9}[@+.]?\s|total \d+$)")
 
 
 def hit_path(line: str) -> str:
@@ -92,39 +90,3 @@ def preview_hits(text: str, budget_tokens: int, count: Count) -> str:
 
 
 HITS = Kind("hits", _recognise_hits, outcome_hits, preview_hits)
-
-
-def _recognise_listing(text: str, call: ToolCall | None) -> float:
-    lines = sample(text)
-    if not lines:
-        return 0.0
-    if _share(lines, _LONG_LISTING.match) >= 0.6:
-        return 0.8
-    searches = call is not None and profile(call).role == "searches"
-    paths = _share(lines, lambda line: ("/" in line or "\\" in line or searches) and _PATH.match(line.strip()))
-    if paths >= 0.8 and (searches or len(lines) > 3):
-        return 0.65
-    return 0.5 if call is not None and call.name.lower() in ("ls", "tree", "glob") else 0.0
-
-
-def outcome_listing(text: str, call: ToolCall | None) -> str:
-    lines = [line for line in text[:20_000].split("\n") if line.strip() and not line.startswith("total ")]
-    if count_lines(text) <= 3:
-        return "; ".join(clean_text(line.strip()) for line in lines if len(line) < 200) or "nothing"
-    names = [clean_text(line.split()[-1] if _LONG_LISTING.match(line) else line.strip()) for line in lines]
-    names = [name for name in names if name not in (".", "..")]
-    room, shown = 240, []
-    for name in names[:8]:
-        room -= len(name) + 2
-        if room > 0:
-            shown.append(name)
-    said = plural(count_lines(text), "line")
-    return f"{said}; among them: {', '.join(shown)}" if shown else said
-
-
-def preview_listing(text: str, budget_tokens: int, count: Count) -> str:
-    body = Body(text)
-    return compose(body, edges(body, 2_000, 20), budget_tokens, count)
-
-
-LISTING = Kind("listing", _recognise_listing, outcome_listing, preview_listing)

@@ -8,37 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
-
 from foldmark.events import ToolCall
+from foldmark.kinds import coverage
 from foldmark.kinds.base import Kind, clip, listed, profile
-from foldmark.kinds.body import Body, Count, clean_text, compose, edges
+from foldmark.kinds.body import Body, Count, compose, edges
+from foldmark.kinds.terminal import clean_text
+from foldmark.kinds.testrun import Failure, TestRun
+from foldmark.kinds.tests_more import ctest, dotnet, googletest, gradle, phpunit, rspec, surefire
+
+__all__ = ["TESTS", "Failure", "TestRun", "outcome", "parse_tests", "preview", "say", "say_counts"]
 
 _BOUND = 1_000_000  # characters looked at from either end of a giant run
-
-
-class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A failing test by its own name, with the first line of its error ("" when the run does not show it)."""
-
-    name: str
-    error: str = ""
-
-
-class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a test run says of itself."""
-
-    __test__ = False  # pytest would take the name for a test
-
-    framework: str
-    passed: int = 0
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    failing: tuple[Failure, ...] = ()
-
-    @property
-    def is_green(self) -> bool:
-        return not (self.failed or self.errors or self.failing)
 
 
 def _counts(line: str) -> dict[str, int]:
@@ -51,7 +31,7 @@ _PYTEST = re.compile(
     r"subtests passed)(?:, )?)+|no tests ran) in [\d.]+s.*$",
     re.MULTILINE,
 )
-_PYTEST_NAME = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
+_PYTEST_NAME = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
 _PYTEST_SECTION = re.compile(r"^(?:_{3,} (.+) _{3,}|E {2,}(\S.*))$", re.MULTILINE)
 
 
@@ -67,6 +47,18 @@ def _first_errors(text: str) -> dict[str, str]:
     return found
 
 
+def _name_and_error(line: str) -> tuple[str, str]:
+    """`a.py::test_x[one - two] - assert 3 == 4` as (name, error); name "" when the line is something else's. Parameters
+    may hold blanks and dashes."""
+    end = line.find("]") if "[" in line.partition(" ")[0] else -1
+    while end >= 0 and line[end + 1 : end + 4] not in ("", " - "):
+        end = line.find("]", end + 1)
+    if end >= 0:
+        return line[: end + 1], line[end + 4 :]
+    name, _, error = line.partition(" - ")
+    return ("", "") if " " in name.strip() else (name.strip(), error)
+
+
 def _pytest(text: str) -> TestRun | None:
     summary = _last(_PYTEST, text)
     if not summary:
@@ -74,7 +66,9 @@ def _pytest(text: str) -> TestRun | None:
     counts = _counts(summary[1])
     shown = _first_errors(text) if "\nE  " in text else {}
     failing = {}
-    for name, error in _PYTEST_NAME.findall(text):
+    for name, error in map(_name_and_error, _PYTEST_NAME.findall(text)):
+        if not name:
+            continue
         short = name.rpartition("::")[2]
         failing[name] = Failure(name, clip(error or shown.get(short, ""), 200))
     if not failing:
@@ -148,14 +142,18 @@ def _go(text: str) -> TestRun | None:
 
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 _CARGO_NAME = re.compile(r"^test (\S+) \.\.\. FAILED$", re.MULTILINE)
-_CARGO_ERROR = re.compile(r"^thread '(.+?)'.*? panicked at (.*)$\n(.*)$", re.MULTILINE)
+_CARGO_ERROR = re.compile(r"^thread '([^'\n]{1,300})'(.*)\n(.*)$", re.MULTILINE)
 
 
 def _cargo(text: str) -> TestRun | None:
     results = _CARGO.findall(text)
     if not results:
         return None
-    errors = {name: (after if where.endswith(":") else where) for name, where, after in _CARGO_ERROR.findall(text)}
+    errors: dict[str, str] = {}
+    for name, words, after in _CARGO_ERROR.findall(text):
+        _, sign, where = words.partition(" panicked at ")
+        if sign:
+            errors[name] = after if where.endswith(":") else where
     passed, failed, skipped = (sum(int(row[at]) for row in results) for at in range(3))
     failing = tuple(Failure(name, clip(errors.get(name, ""), 200)) for name in dict.fromkeys(_CARGO_NAME.findall(text)))
     return TestRun(framework="cargo test", passed=passed, failed=failed, skipped=skipped, failing=failing)
@@ -210,6 +208,13 @@ _READERS: tuple[tuple[_Reader, tuple[str, ...]], ...] = (
     (_cargo, ("test result: ",)),
     (_go, ("ok  \t", "FAIL\t", "--- FAIL: ", "--- PASS: ")),
     (_tap, (" passing", "TAP version", "1..")),
+    (surefire, ("Tests run: ",)),
+    (gradle, (" completed",)),
+    (dotnet, ("! - Failed: ", "!  - Failed: ")),
+    (rspec, (" examples, ", " example, ")),
+    (phpunit, (", Assertions: ", "OK (")),
+    (ctest, ("% tests passed",)),
+    (googletest, ("[  PASSED  ]", "[  FAILED  ]")),
 )
 
 
@@ -274,18 +279,21 @@ def _place(text: str, name: str) -> int:
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     body, run = Body(text), parse_tests(text)
     wanted: Iterable[tuple[int, str]] = _wanted(body, run) if run else edges(body)
-    return compose(body, wanted, budget_tokens, count, f"{run.framework}: {say(run, 0).split(';')[0]}" if run else "")
+    top = f"{run.framework}: {say_counts(run)}" if run else ""
+    return compose(body, wanted, budget_tokens, count, "; ".join(filter(None, [top, coverage.total(text)])))
 
 
 def outcome(text: str, call: ToolCall | None) -> str:
     run = parse_tests(text)
-    return say(run) if run else ""
+    return "; ".join(filter(None, [say(run), coverage.total(text)])) if run else ""
 
 
 _HINT = re.compile(
     r"\d+ (?:passed|failed|skipped|errors?|deselected)\b.* in [\d.]+s|no tests ran in|^Ran \d+ tests? in|"
     r"^[ \t]*Tests:?\s+\d+ \w+|^test result: |^(?:ok  |FAIL)\t|^--- (?:FAIL|PASS): |^[ \t]+\d+ passing\b|"
-    r"^TAP version|^1\.\.\d+$",
+    r"^TAP version|^1\.\.\d+$|Tests run: \d+, Failures: |^\d+ tests? completed|! +- Failed: +\d+, Passed: "
+    r"|^\d+ examples?, \d+ failures?|^OK \(\d+ tests?, |^Tests: \d+, Assertions: |^\d+% tests passed, "
+    r"|^\[ {2}(?:PASSED|FAILED) {2}\] ",
     re.MULTILINE,
 )
 

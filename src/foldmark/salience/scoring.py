@@ -92,7 +92,7 @@ def call_units(call: ToolCall) -> Iterator[str]:
     """Units of a call: its short arguments in one line, then the lines of the long ones."""
     try:
         arguments = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         arguments = call.arguments
     short: list[str] = []
     long: list[str] = []
