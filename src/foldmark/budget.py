@@ -31,7 +31,8 @@ LEAST_CAP = 2_000
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one request, in tokens. `ceiling` is what the whole request may cost; `cap`, `landing` and
     `trigger` are above the static prefix `static`; `forced` says that a target size was asked for; `correction` is how
-    the provider counts, `wire` and `model` are who reads the request."""
+    the provider counts, `wire` and `model` are who reads the request, `bound_thinking` says that thinking must not stand
+    behind another prefix."""
 
     window: int
     reserve: int
@@ -46,6 +47,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     correction: Correction = Correction()
     wire: str = ""
     model: str = ""
+    bound_thinking: bool = False
 
     def extra(self, messages: Iterable[Event]) -> int:
         """What the images of these messages cost at the provider above (or below) their neutral prices."""
@@ -138,6 +140,7 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictu
         correction=found,
         wire=frame.wire,
         model=_reader(frame, state),
+        bound_thinking=policy.cleanup.bound_thinking,
     )
 
 

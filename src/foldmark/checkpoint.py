@@ -83,13 +83,15 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Up to which seq cleanup decisions hold, made under which options and pins, why and when. Moves only in an
-    epoch; a pin set later takes force with the next mark."""
+    epoch; a pin set later takes force with the next mark. `head` is the newest seq there was then, where thinking
+    that is bound to its prefix has to leave (`Cleanup.bound_thinking`), else 0."""
 
     seq: int = 0
     options: str = ""
     reason: str = ""
     time: float = 0.0
     pins: tuple[int, ...] = ()
+    head: int = 0
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from foldmark.errors import WireError
-from foldmark.events import Event
+from foldmark.events import Event, Reasoning
 from foldmark.reports import Change, Report
-from foldmark.tokens import count, event_tokens, tool_tokens
+from foldmark.tokens import count, event_tokens, part_tokens, tool_tokens
 from foldmark.warm import Recent, grows
 
 MESSAGE_OVERHEAD = 4
@@ -130,6 +130,15 @@ def static_tokens(system: str, tools: Sequence[Mapping[str, Any]]) -> int:
 def priced(event: Event) -> Event:
     """The event with its own token count filled in."""
     return msgspec.structs.replace(event, tokens=event_tokens(event))
+
+
+def without_thinking(event: Event) -> Event:
+    """The event without its thinking, whole blocks of it; the event itself when it has none."""
+    if event.role != "assistant" or not any(isinstance(part, Reasoning) for part in event.parts):
+        return event
+    gone = sum(part_tokens(part) for part in event.parts if isinstance(part, Reasoning))
+    words = tuple(part for part in event.parts if not isinstance(part, Reasoning))
+    return msgspec.structs.replace(event, parts=words, tokens=max(0, event.tokens - gone))
 
 
 def cost(events: Sequence[Event]) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import is_
 from typing import Any
 
 import msgspec
 
 from foldmark.budget import Room
-from foldmark.drafts import Draft, Request, Sizes, cost, priced, static_tokens
+from foldmark.drafts import Draft, Request, Sizes, cost, priced, static_tokens, without_thinking
 from foldmark.errors import BudgetExceeded
 from foldmark.events import Event, ToolCall
 from foldmark.kinds import recognise
@@ -24,12 +25,14 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
     """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; older results as
     outcome lines; oldest whole rounds out, but for what the user said in them; the newest results as short previews;
     the user's older words. Never dropped: the newest real user message, open calls, the unread tool round, what is
-    kept."""
+    kept. Thinking that is bound to its prefix leaves with anything else."""
     static = static_tokens(draft.system, draft.tools)
     newest = _newest(draft)
     drop_rounds, drop_words = partial(_drop_rounds, newest=newest), partial(_drop_words, newest=newest)
     for step in (_as_is, _demote_older, drop_rounds, _shrink_newest, drop_words):
         draft = step(draft, room.ceiling - static - room.extra(draft.messages))
+        if room.bound_thinking and step is not _as_is:
+            draft = _unbound(draft)
         whole = cost(draft.messages)
         if whole + room.extra(draft.messages) <= room.ceiling - static:  # images at the price of who reads them
             return _request(draft, sizes(draft, room.static, static, whole), room, wire, report, max_output)
@@ -154,6 +157,15 @@ def _shrink_newest(draft: Draft, limit: int) -> Draft:
         return recognise(text, call).preview(text, 300, count)
 
     return _shorten(draft, limit, "fit: newest result as a preview", lambda at, _: at >= draft.head, short)
+
+
+def _unbound(draft: Draft) -> Draft:
+    """Without thinking: what stands in front of it has changed, and its provider would refuse it there."""
+    messages = tuple(map(without_thinking, draft.messages))
+    if all(map(is_, messages, draft.messages)):
+        return draft
+    warning = "Thinking left with what did not fit; send this request without thinking enabled, or compact."
+    return replace(draft, messages=messages, warnings=(*draft.warnings, warning))
 
 
 def _newest(draft: Draft) -> int:

@@ -44,6 +44,9 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Replace old refetchable results by their outcome line."""
     minimum_tokens: int = 80
     """Smaller results are left alone: their outcome line would save nothing."""
+    bound_thinking: bool = False
+    """The provider refuses signed thinking when anything in front of it changed: with each epoch, compaction or drop,
+    all thinking from before it leaves whole, and a run that thinks is left alone until its end or the cap."""
     minimum_share: float = 0.10
     """An epoch without a compaction must shed at least this share of the request."""
 

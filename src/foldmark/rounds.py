@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from foldmark.events import CONTINUES, Event, ToolCall
+from foldmark.events import CONTINUES, Event, Reasoning, ToolCall
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -121,3 +121,13 @@ def unread_round(events: Sequence[Event]) -> tuple[Event, ...]:
 def newest_user(events: Sequence[Event]) -> Event | None:
     """The newest message of a real user; injected rows do not count."""
     return next((event for event in reversed(events) if event.is_user), None)
+
+
+def is_thinking(events: Sequence[Event]) -> bool:
+    """Whether the run in progress, behind the newest real user message, holds thinking that its provider checks."""
+    for event in reversed(events):
+        if event.is_user:
+            return False
+        if any(isinstance(part, Reasoning) and part.raw for part in event.parts):
+            return True
+    return False

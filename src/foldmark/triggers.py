@@ -17,7 +17,7 @@ from foldmark.events import Event
 from foldmark.policy import Policy
 from foldmark.prices import Price
 from foldmark.reports import Reason
-from foldmark.rounds import border
+from foldmark.rounds import border, is_thinking
 from foldmark.store import View
 
 IDLE_SECONDS = 300.0
@@ -82,6 +82,8 @@ def due(view: View, policy: Policy, room: Room, measured: Sizes, now: float, for
         return Reason("manual", above, 0, "asked for")
     if _in_vain(view, measured):
         return None
+    if above < room.cap and policy.cleanup.bound_thinking and is_thinking(view.events):
+        return None  # its thinking would be refused behind another prefix
     if room.forced and _target_is_due(view, room, above):
         return Reason(
             "target", above, room.trigger, f"{measured.whole:,} tokens, the target is {room.landing + room.static:,}"

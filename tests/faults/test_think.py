@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenes import RAW, SMALL, checked, fresh, pairs_of
 
-from foldmark import Policy
+from foldmark import Policy, Session
 from foldmark.events import Event, Reasoning, ToolResult, user
 from foldmark.wire import anthropic, openai_chat, openai_responses
 
@@ -219,3 +220,60 @@ def test_multimodal_parts_survive_two_compactions_unchanged(store: Any, wire: An
     assert len(session.control.history()) >= 1
     again = wire.read_messages(newest).events
     assert wire.write("", [], again)[wire.MESSAGES] == newest
+
+
+class Strict:
+    """A provider that binds thinking to its prefix: the signature is a hash of everything in front, checked ever after."""
+
+    def __init__(self) -> None:
+        self.refused: list[int] = []
+        self.thoughts_shown = 0
+
+    @staticmethod
+    def seal(payload: dict[str, Any], count: int) -> str:
+        front = json.dumps([payload.get("system"), payload["messages"][:count]], sort_keys=True)
+        return hashlib.sha256(front.encode()).hexdigest()
+
+    def answer(self, payload: dict[str, Any], number: int) -> dict[str, Any]:
+        for at, message in enumerate(payload["messages"]):
+            for block in message["content"] if isinstance(message["content"], list) else ():
+                if block["type"] == "thinking":
+                    self.thoughts_shown += 1
+                    if block["signature"] != self.seal(payload, at):
+                        self.refused.append(number)
+        step = thought(number, 300)
+        step["content"] = [
+            {**step["content"][0], "signature": self.seal(payload, len(payload["messages"]))},
+            *step["content"][2:],
+        ]
+        return step
+
+
+def run_of(policy: Policy, turns: list[int], window: int) -> tuple[Strict, Session]:
+    """An agent that thinks at every step, over so many turns of so many steps, behind such a provider."""
+    provider, session, number = Strict(), fresh(policy), 0
+    for turn, steps in enumerate(turns):
+        session.record(user(f"Question {turn}?"))
+        for _ in range(steps):
+            number += 1
+            payload = checked(session, anthropic, window=window).payload()
+            session.record(*anthropic.read(provider.answer(payload, number)))
+            session.record(*anthropic.read(answer(number)))
+    return provider, session
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=7), st.sampled_from([8_000, 16_000, 60_000]))
+def test_thinking_that_is_bound_to_its_prefix_never_goes_out_behind_another(turns: list[int], window: int) -> None:
+    """S-THINK-01: a provider that signs what stands in front refuses no request, whatever was compacted or dropped."""
+    provider, _ = run_of(SMALL.replace(window=window, cleanup={"bound_thinking": True}), turns, window)
+    assert provider.refused == []
+
+
+def test_a_run_that_thinks_is_waited_for_and_without_the_option_the_provider_does_refuse() -> None:
+    bound, session = run_of(SMALL.replace(cleanup={"bound_thinking": True}), [30, 30], 60_000)
+    assert bound.refused == []
+    assert bound.thoughts_shown > 300, "thinking of the run in progress is kept"
+    assert session.control.history() == [] or session.control.history()[0].boundary < 62
+    loose, _ = run_of(SMALL.replace(window=16_000), [30, 30], 16_000)
+    assert loose.refused, "the provider of this test does refuse"

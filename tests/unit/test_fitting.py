@@ -109,7 +109,7 @@ def test_exactly_the_budget_fits_and_one_more_does_not() -> None:
     draft = assemble(None, (), events, "", (), Layout())
     total = cost(events)
     for ceiling, changed in ((total, False), (total - 1, True)):
-        space = SimpleNamespace(ceiling=ceiling, reserve=0, static=0, lines=tuple, extra=lambda _messages: 0)
+        space = SimpleNamespace(ceiling=ceiling, reserve=0, static=0, lines=tuple, extra=lambda _messages: 0, bound_thinking=False)
         made = fit(draft, space, openai_chat, Report(outcome="not_due"))  # type: ignore[arg-type]
         assert bool(made.report.changes) is changed
 

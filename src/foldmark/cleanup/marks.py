@@ -17,13 +17,13 @@ from operator import attrgetter, is_
 import msgspec
 
 from foldmark.checkpoint import Mark
-from foldmark.cleanup.passes import VERSION, shrink
+from foldmark.cleanup.passes import BOUND, VERSION, shrink, unbound
 from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
 from foldmark.policy import Cleanup, Policy
 from foldmark.profiles import Profile, profile_of_call
 from foldmark.reports import Change
-from foldmark.rounds import border
+from foldmark.rounds import border, is_thinking
 from foldmark.store import Frame, View
 
 COLD_SECONDS = 300.0
@@ -56,7 +56,7 @@ def clean(events: Sequence[Event], mark: Mark, policy: Policy) -> tuple[list[Eve
 
     Pure and idempotent. Calls keep their arguments byte for byte; events after the mark are untouched.
     """
-    count = bisect_right(events, mark.seq, key=_seq)
+    count = bisect_right(events, max(mark.seq, mark.head), key=_seq)
     if not count:
         return list(events), []
     done = _cleaned(tuple(events[:count]), mark, policy)
@@ -64,12 +64,19 @@ def clean(events: Sequence[Event], mark: Mark, policy: Policy) -> tuple[list[Eve
 
 
 def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy) -> _Cleaned:
-    """Remembered for as long as the very same event objects stand at or before the mark."""
+    """Remembered for as long as the very same event objects stand at or before the mark (and the head of bound
+    thinking)."""
     key = (marked[0].session, marked[0].seq, len(marked), options_of(policy), mark.pins)
     known = _memory.get(key)
     if known and all(map(is_, known.marked, marked)):
         return known
-    shrunk, changes = shrink(marked, policy.cleanup, _extra(policy), frozenset(mark.pins))
+    count = bisect_right(marked, mark.seq, key=_seq)
+    shrunk, changes = shrink(marked[:count], policy.cleanup, _extra(policy), frozenset(mark.pins))
+    for event in marked[count:]:
+        form = unbound(event)
+        shrunk += [form] if form.parts else []
+        if form is not event:
+            changes.append(Change(event.seq, "demoted", BOUND, event.tokens, form.tokens))
     made = _Cleaned(marked, shrunk, changes, sum(event.tokens for event in shrunk))
     with _lock:
         _memory.pop(key, None)
@@ -105,11 +112,21 @@ def mark_at(
     """A mark at the last round border before the newest `keep_rounds` rounds; never before `old`."""
     count = border(events, policy.cleanup.keep_rounds)
     seq = events[count - 1].seq if count else (events[0].seq - 1 if events else 0)
-    return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now, tuple(sorted(pins)))
+    head = events[-1].seq if events and policy.cleanup.bound_thinking else 0
+    return Mark(max(seq, old.seq if old else 0), options_of(policy), reason, now, tuple(sorted(pins)), head)
 
 
-def next_mark(view: View, policy: Policy, frame: Frame, now: float, *, floor_tokens: int | None = None) -> Mark:
-    """The mark of the next request: the view's own object, or a new one when an epoch begins.
+def next_mark(
+    view: View,
+    policy: Policy,
+    frame: Frame,
+    now: float,
+    *,
+    floor_tokens: int | None = None,
+    cap_tokens: int = 0,
+) -> Mark:
+    """The mark of the next request: the view's own object, or a new one when an epoch begins. A run whose thinking is
+    bound to its prefix is waited for up to `cap_tokens`.
 
     `floor_tokens` (above the static prefix) is X/2, or the landing where a target is set: up to there only changed
     options move the mark, because a small request is left as it is even when no cache is at stake.
@@ -119,7 +136,7 @@ def next_mark(view: View, policy: Policy, frame: Frame, now: float, *, floor_tok
         return mark_at(view.events, policy, "cleanup options changed", now, old, view.pins)
     floor = floor_tokens if floor_tokens is not None else policy.budget.trigger_tokens // 2
     above = _size(view, old, policy)
-    if above <= floor:
+    if above <= floor or (above < cap_tokens and policy.cleanup.bound_thinking and is_thinking(view.events)):
         return old
     reason = _reason(view, policy, frame, now)
     mark = mark_at(view.events, policy, reason or f"over {floor:,} tokens", now, old, view.pins)

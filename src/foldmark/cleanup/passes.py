@@ -15,6 +15,7 @@ from posixpath import normpath
 import msgspec
 
 from foldmark import tokens
+from foldmark.drafts import without_thinking
 from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolResult
 from foldmark.kinds import (
     denial,
@@ -37,6 +38,7 @@ from foldmark.reports import Change
 VERSION = "2"
 """Rises whenever a pass decides or words anything differently: that is an epoch."""
 
+BOUND = "thinking that its provider refuses behind another prefix"
 _DONE = "cleaned"
 _NOISE = "noise"
 _POLL_TOKENS = 32  # a shorter status costs less than the line that would stand for it
@@ -77,7 +79,7 @@ def shrink(
         if form := _shorter(one, reasons.get(one.index, ""), options, profiles):
             forms[one.index], why[one.index] = form
     if options.demote:
-        for index, event, reason in _images_and_thinking(marked, forms):
+        for index, event, reason in _images_and_thinking(marked, forms, options.bound_thinking):
             if event.seq not in pins:
                 forms[index], why[index] = event, reason
     for index, reason in _on_its_way(marked):
@@ -289,27 +291,34 @@ def _picture(image: Image, seq: int) -> str:
     return f"[an image{size}, no longer shown: {ref}]"
 
 
-def _images_and_thinking(marked: Sequence[Event], forms: dict[int, Event]) -> Iterator[tuple[int, Event, str]]:
+def _images_and_thinking(
+    marked: Sequence[Event], forms: dict[int, Event], is_bound: bool
+) -> Iterator[tuple[int, Event, str]]:
     """Images but the newest ones become placeholders; thinking of requests before the newest marked one
     leaves whole.
 
-    Signed thinking is never edited, and inside the current request it stays: providers check it there.
+    Signed thinking is never edited, and inside the current request it stays: providers check it there. Bound to its
+    prefix (`is_bound`) it leaves there too: what stands in front of it has changed.
     """
     pictured = [i for i, event in enumerate(marked) if _has_image(event) and event.role != "assistant"]
     newest = set(pictured[-1:]) | set([i for i in pictured if marked[i].is_user][-1:])
     current = max((i for i, event in enumerate(marked) if event.is_user), default=-1)
+    current = len(marked) if is_bound else current
     for index, event in enumerate(marked):
         if index in forms or _DONE in event.meta:
             continue
         if index < current and event.role == "assistant" and any(isinstance(part, Reasoning) for part in event.parts):
-            gone = sum(tokens.part_tokens(part) for part in event.parts if isinstance(part, Reasoning))
-            words: tuple[Part, ...] = tuple(part for part in event.parts if not isinstance(part, Reasoning))
-            form = _with_parts(event, words, max(0, event.tokens - gone), "thinking")
-            yield index, form, "thinking of an earlier request"
+            yield index, unbound(event), BOUND if is_bound else "thinking of an earlier request"
         elif index in pictured and index not in newest:
             parts = tuple(_without_image(part, event.seq) for part in event.parts)
             size = sum(tokens.part_tokens(part) for part in parts)
             yield index, _with_parts(event, parts, size, "image"), "old image"
+
+
+def unbound(event: Event) -> Event:
+    """The event without its thinking, and marked as cleaned; the event itself when it has none."""
+    form = without_thinking(event)
+    return event if form is event else _with_parts(event, form.parts, form.tokens, "thinking")
 
 
 def _has_image(event: Event) -> bool:
