@@ -98,6 +98,11 @@ class Request:
         """The same request with its messages in another form."""
         return self if messages is self.messages else replace(self, messages=messages)
 
+    def lost(self) -> list[str]:
+        """What the provider's format cannot carry of these messages, one line per sort (`2 x reasoning of …`): it is
+        left out of the payload and stays in the log."""
+        return list(self.wire.lost(self.messages))
+
     def payload(self, *, model: str | None = None) -> dict[str, Any]:
         """The request as the provider's API takes it, validated. Raises WireError with the path and the reason.
 

@@ -297,3 +297,16 @@ def test_a_file_that_cannot_be_read_is_named_in_a_sentence(desk: Desk) -> None:
 def test_before_the_first_compaction_the_target_itself_is_announced(desk: Desk) -> None:
     desk.json("compact", desk.write(long_session(6)), "--target", 90_000)
     assert "near 90,000 tokens" in desk.run("explain")
+
+
+def test_what_a_wire_cannot_carry_is_said(desk: Desk) -> None:
+    blocks = [{"type": "thinking", "thinking": "Hm.", "signature": "sig"}, {"type": "text", "text": "I look."}]
+    rows = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": blocks}]
+    path = desk.folder / "thinks.json"
+    path.write_text(json.dumps({"messages": rows, "tools": [{"name": "read", "input_schema": {"type": "object"}}]}))
+    for wire, told in (("anthropic", False), ("openai-chat", True), ("openai-responses", True), ("gemini", True)):
+        done = desk.json("compact", path, "--wire", wire)
+        assert (f"{wire} cannot carry 1 x reasoning of anthropic" in done["warnings"]) is told
+        exported = CliRunner().invoke(app, ["export", "--wire", wire, "--db", str(desk.db)])
+        assert ("cannot carry 1 x reasoning of anthropic" in exported.stderr) is told
+        assert json.loads(exported.stdout)

@@ -239,7 +239,9 @@ def export(
 ) -> None:
     """Write the whole log, every result in full."""
     try:
-        text = export_session(Place(db, session).open(), wire, raw=raw)
+        text, lost = export_session(Place(db, session).open(), wire, raw=raw)
+        for line in lost:
+            terminal(errors=True).tell(f"note: {wire} cannot carry {line}", "yellow")
         if out:
             out.write_text(text, encoding="utf-8", errors="surrogatepass")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,9 +24,9 @@ def ranged(ref: str, lines: str, bytes_: str) -> str:
     """The ref with a line or byte range behind it. Raises PolicyError for an ill-formed range."""
     for text, letter in ((lines, "L"), (bytes_, "B")):
         if text:
-            first, _, last = text.partition("-")
-            if not (first.isdigit() and (last or first).isdigit()):
+            if not re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", text):
                 raise PolicyError(f"{text!r} is no range; write 10-40.")
+            first, _, last = text.partition("-")
             return f"{ref.split('#', maxsplit=1)[0]}#{letter}{first}-{last or first}"
     return ref
 

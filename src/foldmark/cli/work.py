@@ -254,6 +254,7 @@ def _contract(
             *brought.warnings,
             *_asides(brought),
             *report.warnings,
+            *(f"{made.wire.NAME} cannot carry {line}" for line in made.lost()),
             *([f"The target of {target:,} tokens is not met."] if missed else []),
         ],
         "target_tokens": target,
@@ -292,15 +293,16 @@ def next_request(opened: Session, wire: str) -> Request:
     return opened.peek(by_name(wire) if wire else None)
 
 
-def export_session(opened: Session, wire: str, *, raw: bool) -> str:
-    """The whole log with every result in full, as JSON lines of events or as one payload of a wire."""
+def export_session(opened: Session, wire: str, *, raw: bool) -> tuple[str, list[str]]:
+    """The whole log with every result in full, as JSON lines of events or as one payload of a wire; and what that wire
+    cannot carry."""
     redact = redactor(opened.store.context(opened.key, ()).secret, not raw)
     events = [whole(event, opened.artifacts, opened.key.tenant) for event in opened.store.log(opened.key)]
     if wire == "events":
-        return "".join(_redacted_event(to_json(event).decode(), redact) + "\n" for event in events)
+        return "".join(_redacted_event(to_json(event).decode(), redact) + "\n" for event in events), []
     form = by_name(wire)
     payload = form.write(opened.system, opened.tools, [event for event in events if event.role != "control"])
-    return _redacted_event(payload_bytes(payload).decode(), redact) + "\n"
+    return _redacted_event(payload_bytes(payload).decode(), redact) + "\n", form.lost(events)
 
 
 def _redacted_event(text: str, redact: Callable[[str], str]) -> str:

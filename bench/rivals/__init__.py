@@ -1,0 +1,1 @@
+"""foldmark and other people's methods on the same fault cases. Run with `python -m bench.rivals`."""

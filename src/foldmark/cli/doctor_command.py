@@ -1,0 +1,136 @@
+"""What `foldmark doctor` does and prints: reading, writing the copy, problems in groups. Knows nothing of how problems
+are found."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from foldmark import doctor
+from foldmark.cli.terminal import say, say_json
+from foldmark.errors import PolicyError
+
+OK, PROBLEMS = 0, 3
+_PLACES, _CHANGES = 5, 20
+
+
+def check(transcript: Path, *, repair: Path | None, window: int | None, format: str, as_json: bool) -> int:
+    """Examine a transcript, write the working copy when one is asked for, print both; the exit code.
+
+    Raises FoldmarkError and OSError for bad input; then nothing was written.
+    """
+    if window is not None and window < 1:
+        raise PolicyError(f"--window is {window}; a context window has at least one token.")
+    if repair is not None:
+        _check_out(transcript, repair)
+    data = sys.stdin.buffer.read() if str(transcript) == "-" else transcript.read_bytes()
+    name = "standard input" if str(transcript) == "-" else transcript.name
+    gc.disable()  # the rows of a large file are kept to the end: a third of the time would go into looking at them
+    try:
+        found = doctor.examine(data, name=name, format=format, window=window)
+        mended = doctor.repair(data, found, name=name, window=window) if repair else None
+    finally:
+        gc.enable()
+    rejected = _write(repair, mended) if repair and mended else None
+    if as_json:
+        say_json(contract(found, mended, repair, rejected))
+    else:
+        say("\n".join(_report(found, mended, repair, rejected, name)))
+    return OK if (mended.after if mended else found).ok else PROBLEMS
+
+
+def _check_out(transcript: Path, out: Path) -> None:
+    if not out.parent.is_dir():
+        raise PolicyError(f"--repair: there is no folder {out.parent}; nothing was done.")
+    if out.is_dir():
+        raise PolicyError(f"--repair: {out} is a folder; name a file.")
+    if out.exists() and transcript.exists() and out.samefile(transcript):
+        raise PolicyError("--repair writes a copy: name another file than the transcript itself.")
+
+
+def _write(out: Path, mended: doctor.Repair) -> Path | None:
+    """Write the copy, and beside it what could not be kept; each is there whole or not at all."""
+    beside = out.with_name(f"{out.name}.rejected")
+    if mended.rejected:
+        _replace(beside, mended.rejected)
+    _replace(out, mended.data)
+    return beside if mended.rejected else None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    waiting = path.with_name(f".{path.name}.part")
+    try:
+        waiting.write_bytes(data)
+        os.replace(waiting, path)
+    finally:
+        waiting.unlink(missing_ok=True)
+
+
+def contract(
+    found: doctor.Diagnosis, mended: doctor.Repair | None, out: Path | None, rejected: Path | None
+) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "ok": found.ok,
+        "format": found.format,
+        "records": found.records,
+        "problems": msgspec.to_builtins(found.problems),
+        "out": str(out) if mended else None,
+        "rejected": str(rejected) if rejected else None,
+        "changes": msgspec.to_builtins(mended.changes) if mended else [],
+        "remaining": msgspec.to_builtins(mended.after.problems) if mended else [],
+    }
+
+
+# -- readable text
+
+
+def _report(
+    found: doctor.Diagnosis, mended: doctor.Repair | None, out: Path | None, rejected: Path | None, name: str
+) -> Iterable[str]:
+    yield f"{name}: {found.format}, {found.records:,} records, {_counted(found.problems)}"
+    yield from _groups(found.problems)
+    if mended is None:
+        if not found.ok and found.format in doctor.TALKS:
+            yield f"\nNext: foldmark doctor {name if name != 'standard input' else '-'} --repair OUT"
+        return
+    yield f"\n{out}: {_number(len(mended.changes), 'change')}; every other record is there byte for byte"
+    yield from (f"  {change.path}: {change.message} [{change.code}]" for change in mended.changes[:_CHANGES])
+    if len(mended.changes) > _CHANGES:
+        yield f"  … {len(mended.changes) - _CHANGES:,} more; --json lists them all"
+    if rejected:
+        yield f"what could not be kept is in {rejected}"
+    yield f"the copy: {_counted(mended.after.problems)}"
+    if not mended.after.ok:
+        yield from _groups([problem for problem in mended.after.problems if problem.severity == "error"])
+
+
+def _counted(problems: Sequence[doctor.Problem]) -> str:
+    errors = sum(problem.severity == "error" for problem in problems)
+    warnings = len(problems) - errors
+    said = [_number(errors, "problem")] if errors else []
+    said += [_number(warnings, "warning")] if warnings else []
+    return ", ".join(said) or "no problem found"
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _groups(problems: Sequence[doctor.Problem]) -> Iterable[str]:
+    """Problems by code, errors first: the first places of each, then what to do."""
+    groups: dict[tuple[str, str], list[doctor.Problem]] = {}
+    for problem in sorted(problems, key=lambda problem: problem.severity != "error"):
+        groups.setdefault((problem.severity, problem.code), []).append(problem)
+    for (severity, code), group in groups.items():
+        yield f"\n{severity}: {code}{f' ({len(group):,} places)' if len(group) > 1 else ''}"
+        yield from (f"  {problem.path}: {problem.message}" for problem in group[:_PLACES])
+        if len(group) > _PLACES:
+            yield f"  … {len(group) - _PLACES:,} more; --json lists them all"
+        yield f"  → {group[0].advice}"
