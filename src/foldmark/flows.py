@@ -70,7 +70,7 @@ def request(
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
     view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
     space = room_for(view, frame, policy)
-    mark = next_mark(view, policy, frame, now, floor_tokens=space.quiet, cap_tokens=space.cap)  # moves only in an epoch
+    mark = next_mark(view, policy, frame, now, room=space)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(

@@ -16,7 +16,9 @@ from operator import attrgetter, is_
 
 import msgspec
 
+from foldmark.budget import Room
 from foldmark.checkpoint import Mark
+from foldmark.cleanup.epochs import pays
 from foldmark.cleanup.passes import BOUND, VERSION, shrink, unbound
 from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
@@ -123,20 +125,22 @@ def next_mark(
     now: float,
     *,
     floor_tokens: int | None = None,
-    cap_tokens: int = 0,
+    room: Room | None = None,
 ) -> Mark:
-    """The mark of the next request: the view's own object, or a new one when an epoch begins. A run whose thinking is
-    bound to its prefix is waited for up to `cap_tokens`.
+    """The mark of the next request: the view's own object, or a new one when an epoch begins.
 
-    `floor_tokens` (above the static prefix) is X/2, or the landing where a target is set: up to there only changed
-    options move the mark, because a small request is left as it is even when no cache is at stake.
+    `floor_tokens` (above the static prefix; default that of the `room`) is X/2, or the landing where a target is set: up
+    to there only changed options move the mark, because a small request is left as it is even when no cache is at
+    stake. Above it, an epoch that breaks a living cache begins when it pays (`epochs.pays`). A run whose thinking is
+    bound to its prefix is waited for up to the cap.
     """
     old = view.mark
     if old.seq and old.options != options_of(policy):
         return mark_at(view.events, policy, "cleanup options changed", now, old, view.pins)
-    floor = floor_tokens if floor_tokens is not None else policy.budget.trigger_tokens // 2
+    floor = floor_tokens if floor_tokens is not None else room.quiet if room else policy.budget.trigger_tokens // 2
     above = _size(view, old, policy)
-    if above <= floor or (above < cap_tokens and policy.cleanup.bound_thinking and is_thinking(view.events)):
+    waits = policy.cleanup.bound_thinking and room is not None and above < room.cap and is_thinking(view.events)
+    if above <= floor or waits:
         return old
     reason = _reason(view, policy, frame, now)
     mark = mark_at(view.events, policy, reason or f"over {floor:,} tokens", now, old, view.pins)
@@ -144,9 +148,23 @@ def next_mark(
         return old
     # A free moment (no cache is broken) needs no minimum; else the saving must be worth a rewritten cache.
     needed = 1 if reason else max(1, round(policy.cleanup.minimum_share * (above + frame.static_tokens)))
-    if _could_go(view.events, old, mark, policy) < needed or above - _size(view, mark, policy) < needed:
+    if _could_go(view.events, old, mark, policy) < needed:
+        return old
+    shed = above - _size(view, mark, policy)
+    if shed < needed or (room and not reason and not _pays(view, old, mark, policy, room, above, shed)):
         return old
     return mark
+
+
+def _pays(view: View, old: Mark, mark: Mark, policy: Policy, room: Room, above: int, shed: int) -> bool:
+    """Whether an epoch that sheds so many tokens, and rewrites everything behind the first place that it changes, is
+    cheaper than growing on."""
+    shown, (new, _) = clean(view.events, old, policy)[0], clean(view.events, mark, policy)
+    same = next((at for at, (a, b) in enumerate(zip(shown, new, strict=False)) if a != b), min(len(shown), len(new)))
+    rewritten = sum(event.tokens + MESSAGE_OVERHEAD for event in new[same:])
+    requests = sum(event.role == "assistant" for event in view.events)
+    growth = sum(event.tokens + MESSAGE_OVERHEAD for event in view.events) / max(1, requests)
+    return pays(room, policy.prices, after=above - shed, shed=shed, rewritten=rewritten, growth=growth)
 
 
 def _reason(view: View, policy: Policy, frame: Frame, now: float) -> str:
