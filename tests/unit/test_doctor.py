@@ -511,6 +511,15 @@ def test_a_giant_item_and_a_full_window_are_warned_of() -> None:
     assert not found.ok
 
 
+def test_a_log_may_be_longer_than_a_request_and_a_request_may_not() -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "A" * 5_000_000}
+    rows = [{"role": "user", "content": [{"type": "image", "source": source}] * 7}]
+    (warning,) = doctor.examine(lines(rows)).problems
+    assert (warning.code, warning.severity) == ("long_session", "warning")
+    (error,) = doctor.examine(json.dumps({"model": "m", "messages": rows}).encode()).problems
+    assert (error.code, error.severity) == ("request_size", "error")
+
+
 def test_a_text_longer_than_the_api_takes_is_an_error() -> None:
     assert "string_size" in codes(lines([{"role": "user", "content": "x" * 10_485_761}]))
 

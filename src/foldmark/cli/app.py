@@ -311,9 +311,10 @@ def doctor(
 ) -> None:
     """Find what a provider would refuse in a transcript and what will go wrong soon; exit code 3 when there is any."""
     try:
-        code = doctor_command.check(transcript, repair=repair, window=window, format=format, as_json=as_json)
+        code, said = doctor_command.check(transcript, repair=repair, window=window, format=format, as_json=as_json)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
+    doctor_command.tell(said)
     raise typer.Exit(code)
 
 

@@ -20,8 +20,10 @@ OK, PROBLEMS = 0, 3
 _PLACES, _CHANGES = 5, 20
 
 
-def check(transcript: Path, *, repair: Path | None, window: int | None, format: str, as_json: bool) -> int:
-    """Examine a transcript, write the working copy when one is asked for, print both; the exit code.
+def check(
+    transcript: Path, *, repair: Path | None, window: int | None, format: str, as_json: bool
+) -> tuple[int, str | dict[str, Any]]:
+    """Examine a transcript and write the working copy when one is asked for: the exit code, and what to print.
 
     Raises FoldmarkError and OSError for bad input; then nothing was written.
     """
@@ -38,11 +40,18 @@ def check(transcript: Path, *, repair: Path | None, window: int | None, format: 
     finally:
         gc.enable()
     rejected = _write(repair, mended) if repair and mended else None
+    code = OK if (mended.after if mended else found).ok else PROBLEMS
     if as_json:
-        say_json(contract(found, mended, repair, rejected))
+        return code, contract(found, mended, repair, rejected)
+    return code, "\n".join(_report(found, mended, repair, rejected, name))
+
+
+def tell(said: str | dict[str, Any]) -> None:
+    """Print a report, or the JSON contract."""
+    if isinstance(said, str):
+        say(said)
     else:
-        say("\n".join(_report(found, mended, repair, rejected, name)))
-    return OK if (mended.after if mended else found).ok else PROBLEMS
+        say_json(said)
 
 
 def _check_out(transcript: Path, out: Path) -> None:
@@ -97,7 +106,8 @@ def _report(
     yield f"{name}: {found.format}, {found.records:,} records, {_counted(found.problems)}"
     yield from _groups(found.problems)
     if mended is None:
-        if not found.ok and found.format in doctor.TALKS:
+        errors = [problem for problem in found.problems if problem.severity == "error"]
+        if found.format in doctor.TALKS and any(problem.code not in doctor.BY_HAND for problem in errors):
             yield f"\nNext: foldmark doctor {name if name != 'standard input' else '-'} --repair OUT"
         return
     yield f"\n{out}: {_number(len(mended.changes), 'change')}; every other record is there byte for byte"
