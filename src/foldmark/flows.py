@@ -152,7 +152,7 @@ def load(
     """A fact is recovered: load. An event with its neighbours, lines of a body, or all that a compaction covers."""
     place = locate(store, artifacts, key, ref, limit)
     if place.seq:
-        return Loaded(ref=ref, events=widen(store, place.key, place.seq, before, after))
+        return Loaded(ref=ref, events=widen(store, place.key, place.seq, before, after), next=place.next)
     if place.events:
         return Loaded(ref=ref, events=place.events, next=place.next)
     return read_page(place.shelf, key.tenant, place.sha256, place.ref, limit)

@@ -11,14 +11,14 @@ from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event
 from foldmark.originals import images_of, whole
 from foldmark.readings import with_calls, words_of
-from foldmark.refs import Ref, parse
+from foldmark.refs import Ref, artifact_ref, parse
 from foldmark.store import Key, Store
 
 
 class Place(msgspec.Struct, frozen=True):
     """A ref made definite: the key of its session, and what is there. Exactly one of the rest is filled:
-    `seq` (an event as it is), `events` (a stretch of the log, with the ref of the next one), or `sha256` on
-    `shelf` (a body; text that never left its event gets a shelf of its own)."""
+    `seq` (an event as it is; `next` names the body whose preview it shows), `events` (a stretch of the log, with the
+    ref of the next one), or `sha256` on `shelf` (a body; text that never left its event gets a shelf of its own)."""
 
     ref: Ref
     key: Key
@@ -46,7 +46,8 @@ def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int) -
         return Place(address, key, sha256=sha256, shelf=artifacts)
     event = store.event(key, address.name)
     if address.is_event and not (address.lines or address.bytes):
-        return Place(address, key, seq=event.seq)
+        bodies = [one for one in event.artifacts if one.kind != "image"]  # the event shows their previews
+        return Place(address, key, seq=event.seq, next=artifact_ref(event.seq, bodies[0].number) if bodies else "")
     artifact = _artifact(event, address)
     if artifact and artifact.kind == "image" and not (address.lines or address.bytes):
         return Place(address, key, events=(_picture(whole(event, artifacts, key.tenant), event, artifact),))

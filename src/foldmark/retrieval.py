@@ -52,8 +52,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands behind a ref: events, or a page of text with the ref of the `next` one (empty at the
-    end)."""
+    """What stands behind a ref: events, or a page of text. `next` is the ref to go on with, empty at the end: the next
+    page, or the whole body of an event that shows a preview."""
 
     ref: str
     events: tuple[Event, ...] = ()

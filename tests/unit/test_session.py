@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from pathlib import Path
 
@@ -343,3 +344,15 @@ def test_a_payload_is_the_callers_own_to_change() -> None:
     for again in (request.payload(), made.request(window=50_000, wire=anthropic).payload()):
         assert len(again["messages"]) == 7
         assert "cache_control" not in str(again)
+
+
+def test_an_event_that_shows_a_preview_leads_to_its_body() -> None:
+    """Whoever follows the ref that a checkpoint prints must not end at the preview."""
+    made = Session("s", store=MemoryStore(), policy=Policy.coding())
+    body = json.dumps([{"id": number, "text": f"value {number} " * 400} for number in range(8)])
+    made.record(user("Go."), assistant("", ToolCall("c1", "read", "{}")), result("c1", body), user("short"))
+    loaded = made.load("event:3")
+    assert loaded.next == "artifact:3"
+    assert made.load(loaded.next, limit=10**6).text == body
+    assert made.load("event:4").next == ""
+    assert made.load("event:3", before=1, after=1).next == "artifact:3"
