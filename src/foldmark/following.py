@@ -57,9 +57,13 @@ def follow(
     Control records take no part in the chain: those that are new come in, wherever they stand.
     """
     offered = [named(event) for event in offered]
-    reads = restored(offered, store.written(key, [event.plain for event in offered]))
+    known = store.written(key, [event.plain for event in offered])
+    reads = restored(offered, known)
     line = [read for read in reads if read.event.role not in UNCHAINED]
-    place, head = _settled(store, key, root, line)
+    first = next((event for event in offered if event.role not in UNCHAINED), None)
+    place, head = _settled(
+        store, key, root, line, is_ours=first is not None and known.get(first.plain) in ("", first.plain)
+    )
     there = msgspec.structs.replace(key, session=place.session)
     behind = _chained(store.log(there, place.seq + 1, head))
     reads, line, grew = _grown(reads, line, place, behind)
@@ -110,20 +114,21 @@ def _chained(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if event.role not in UNCHAINED]
 
 
-def _settled(store: Store, key: Key, root: str, line: Sequence[Read]) -> tuple[_Place, int]:
+def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> tuple[_Place, int]:
     """The place and the head of its log, read before the log was looked at: whatever another writer appends in between
     makes an append at that head fail, and nobody can take it for an edit."""
     session = key.session
     while True:
         head = store.open(msgspec.structs.replace(key, session=session)).head
-        place = _find(store, key, root, line)
+        place = _find(store, key, root, line, is_ours=is_ours)
         if place.session == session:
             return place, head
         session = place.session
 
 
-def _find(store: Store, key: Key, root: str, line: Sequence[Read]) -> _Place:
-    """The longest chained match, or a longer part of the list that ends a log."""
+def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> _Place:
+    """The longest chained match, or a longer part of the list that ends a log. One message is enough for that where
+    the list begins with a message that we wrote (`is_ours`): a checkpoint may leave one long answer behind it."""
     if not line:
         return _Place(key.session)
     links: list[str] = []
@@ -140,7 +145,17 @@ def _find(store: Store, key: Key, root: str, line: Sequence[Read]) -> _Place:
         tail = store.ends(key, [read.plain for read in line[skipped:]]) if skipped < len(line) else None
         if tail and tail.count > best.count:
             best = _Place(tail.session, tail.seq, tail.count, skipped)
+    if is_ours and best.count <= front < len(line):
+        end = _end(store, key)
+        if end and end.plain == line[front].plain:
+            best = _Place(key.session, end.seq, 1, front)
     return best
+
+
+def _end(store: Store, key: Key) -> Event | None:
+    """The newest event of the session that takes part in the chain; looked for among the last hundred."""
+    newest = _chained(store.log(key, max(1, store.open(key).head - 99)))
+    return newest[-1] if newest else None
 
 
 def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match | None:

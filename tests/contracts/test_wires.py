@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foldmark import MemoryStore, Policy, Session
 from foldmark import wire as wires
-from foldmark.errors import PolicyError
-from foldmark.events import Event, Image, Reasoning, Text, ToolCall, ToolResult, assistant, result, user
+from foldmark.errors import PolicyError, WireError
+from foldmark.events import (
+    Event,
+    Image,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    from_json,
+    result,
+    to_json,
+    user,
+)
 from foldmark.wire import WIRES, Wire, neutral_tools, tools_of_calls
 from refused import CLEAN, EXACT, INEXACT
 
@@ -207,3 +221,276 @@ def test_tools_of_every_shape_become_neutral_and_stay_so() -> None:
         },
     ]
     assert neutral_tools(neutral) == neutral
+
+
+# -- junk
+
+JUNK: list[Any] = [
+    *(None, 0, 1.5, True, "", "x", [], {}, ["x"], [None], [1], [[]], [{}]),
+    *({"type": "text"}, {"type": {}}, [{"type": []}], {"a": 1}, {"": False}),
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value inside a payload, from the outside in."""
+    yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield from places(inner, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    out = value.copy()
+    out[path[0]] = replaced(value[path[0]], path[1:], new)
+    return out
+
+
+def sorts_of_places(wire: Wire) -> list[tuple[Any, tuple[Any, ...]]]:
+    """One (payload, way) of every sort of place: where in a list it stands tells nothing, what stands round it does."""
+    rows = [payload for table in (EXACT, INEXACT) for _, payload in table.get(wire.NAME, [])]
+    found: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+    for payload in (*rows, *CLEAN.get(wire.NAME, [])):
+        for path in places(payload) if len(payload.get("tools") or ()) < 9 else ():
+            names = [key for key in path if isinstance(key, str)]
+            found.setdefault(f"{names} {_kinds_on_the_way(payload, path)}", (payload, path))
+    return list(found.values())
+
+
+def _kinds_on_the_way(value: Any, path: tuple[Any, ...]) -> list[Any]:
+    kinds = []
+    for key in path:
+        kinds.append(value.get("type") or value.get("role") if isinstance(value, dict) else None)
+        value = value[key]
+    return [str(kind) for kind in kinds]
+
+
+@each_wire
+def test_no_value_in_any_place_of_a_payload_makes_a_validator_or_a_reader_fail(wire: Wire) -> None:
+    for payload, path in sorts_of_places(wire):
+        for junk in JUNK:
+            given = replaced(payload, path, junk)
+            for problem in wire.validate(given, suspected=True):
+                assert problem.message
+                assert problem.path or not isinstance(given, dict)
+            for refused in refusals(wire, given):
+                assert refused.path
+
+
+def refusals(wire: Wire, given: Any) -> list[WireError]:
+    """What each of the three readers says to a value that is no payload any more; anything but a WireError is raised."""
+    whole = given if isinstance(given, dict) else {}
+    readers: list[Callable[[], Any]] = [
+        lambda: wire.read_payload(given),
+        lambda: wire.read(given),
+        lambda: wire.read_messages(whole.get(wire.MESSAGES), given, whole.get("tools")),
+    ]
+    found: list[WireError] = []
+    for reader in readers:
+        try:
+            reader()
+        except WireError as error:
+            found.append(error)
+    return found
+
+
+@each_wire
+@pytest.mark.parametrize("junk", [junk for junk in JUNK if not isinstance(junk, dict)], ids=repr)
+def test_a_payload_that_is_no_object_is_of_the_wrong_shape(wire: Wire, junk: Any) -> None:
+    assert [(problem.path, problem.code) for problem in wire.validate(junk)] == [("", "shape")]
+    with pytest.raises(WireError, match=r"^payload: expected an object"):
+        wire.read_payload(junk)
+
+
+@each_wire
+def test_what_is_read_from_a_misshapen_payload_is_written_in_shape(wire: Wire) -> None:
+    for payload, path in sorts_of_places(wire):
+        for junk in JUNK:
+            try:
+                read = wire.read_payload(replaced(payload, path, junk))
+            except WireError:
+                continue
+            for target in WIRES:
+                written = target.write(read.system, read.tools, read.events)
+                assert [problem for problem in target.validate(written) if problem.code == "shape"] == []
+            wire.lost(read.events)
+
+
+@each_wire
+@pytest.mark.parametrize(
+    "tools",
+    [
+        *(8, True, "x", {"name": "a"}, [8], ["x"], [[]], [{}], [{"name": 1}], [{"name": "f", "parameters": 8}]),
+        *([{"function": {"name": "f", "parameters": "p"}}], [{"name": "f", "input_schema": [1]}]),
+        *([{"raw": 1, "provider": "anthropic"}], [{"raw": {}, "provider": []}], [{"type": {}}]),
+        [{"name": "f", "description": []}],
+        [{"type": "function", "name": "f", "strict": "yes"}],
+    ],
+    ids=repr,
+)
+def test_tools_of_any_other_shape_are_an_error_that_names_its_place(wire: Wire, tools: Any) -> None:
+    if tools == [{}] and wire is wires.gemini:
+        return  # an empty tool of Gemini's is a tool that holds nothing
+    with pytest.raises(WireError, match=r"^tools"):
+        wire.read_messages([], tools=tools)
+
+
+@each_wire
+def test_misshapen_messages_in_a_known_prefix_are_not_looked_for(wire: Wire) -> None:
+    payload = wire.write("", tools_of_calls(CONVERSATION), CONVERSATION)
+    messages = payload[wire.MESSAGES]
+    odd = {**payload, wire.MESSAGES: [{**messages[0], "role": 1}, *messages[1:]]}
+    assert {problem.code for problem in wire.validate(odd)} == {"shape"}
+    assert [problem for problem in wire.validate(odd, len(messages) - 1) if problem.code == "shape"] == []
+
+
+# -- depth
+
+
+def nested(levels: int) -> Any:
+    """That many objects and lists inside each other."""
+    value: Any = "x"
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value}
+    return value
+
+
+@each_wire
+@pytest.mark.parametrize(("levels", "is_raw"), [(150, False), (250, True), (500, True), (5_000, True)])
+def test_a_call_whose_arguments_are_nested_too_deeply_is_wrapped_and_sent(
+    wire: Wire, levels: int, is_raw: bool
+) -> None:
+    arguments = '{"a":' + "[" * levels + "]" * levels + "}"
+    events = [user("go"), assistant("", ToolCall("c", "read", arguments)), result("c", "x", name="read"), user("on")]
+    payload = wire.write("", tools_of_calls(events), events)
+    assert wire.validate(payload) == []
+    assert ("_raw" in json.dumps(payload)) == is_raw
+    (call,) = wire.read_payload(payload).events[1].calls
+    assert json.loads(call.arguments) == {"_raw": arguments} if is_raw else call.arguments == arguments
+
+
+@each_wire
+@pytest.mark.parametrize("levels", [100, 300, 2_000])
+def test_a_payload_of_any_depth_is_read_or_refused_in_words(wire: Wire, levels: int) -> None:
+    for payload, path in sorts_of_places(wire):
+        given = replaced(payload, path, nested(levels))
+        wire.validate(given, suspected=True)
+        if refused := refusals(wire, given):
+            assert all(error.path for error in refused)
+            continue
+        read = wire.read_payload(given)
+        for target in WIRES:
+            _written_or_refused(target, read, levels)
+
+
+def _written_or_refused(target: Wire, read: wires.Transcript, levels: int) -> None:
+    try:
+        target.write(read.system, read.tools, read.events)
+    except WireError as error:
+        if levels < 200:
+            raise
+        refused = str(error)
+        assert "nested more than 200 levels deep" in refused  # noqa: PT017 - what it says is the promise
+
+
+# -- what goes out as it came
+
+
+WHOLE: dict[str, list[Reasoning | Opaque]] = {
+    "openai-chat": [Reasoning("hm", "openai", {"reasoning_content": "hm"})],
+    "anthropic": [
+        Reasoning("hm", "anthropic", {"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
+        Opaque("anthropic", {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+        Opaque("anthropic", {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}),
+    ],
+    "openai-responses": [
+        Reasoning("hm", "openai-responses", {"type": "reasoning", "summary": [], "encrypted_content": "x"}),
+        Opaque("openai-responses", {"type": "web_search_call", "status": "completed"}),
+    ],
+    "gemini": [
+        Reasoning("hm", "gemini", {"text": "hm", "thought": True, "thoughtSignature": "c2ln"}),
+        Opaque("gemini", {"executableCode": {"language": "PYTHON", "code": "1"}}),
+        Opaque("gemini", {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}),
+    ],
+}
+"""What a model of each provider may put into a step beside words and calls."""
+SHOWN = {
+    "openai-chat": Opaque("openai", {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}),
+    "anthropic": Opaque("anthropic", {"type": "document", "source": {"type": "url", "url": "https://example.org/a"}}),
+    "openai-responses": Opaque("openai-responses", {"type": "input_file", "file_id": "file_1"}),
+    "gemini": Opaque("gemini", {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://a/b"}}),
+}
+"""What a user may show to each of them beside words and images."""
+
+
+def long_talk(wire: Wire, rounds: int) -> list[list[Event]]:
+    """Rounds with all that a provider knows: what the model thought and did, images, results with images."""
+    picture = Image(media_type="image/png", data="AAAA")
+    talk: list[list[Event]] = []
+    for number in range(rounds):
+        ids = [f"call_{number}_{at}" for at in range(2)]
+        calls = [ToolCall(call_id, "read", json.dumps({"bed": number})) for call_id in ids]
+        answers = [ToolResult(call_id, f"{number}%", "read", images=(picture,) * at) for at, call_id in enumerate(ids)]
+        talk += [
+            [Event(role="user", origin="user", parts=(Text(f"Look at {number}."), picture, SHOWN[wire.NAME]))],
+            [
+                Event(role="assistant", origin="agent", parts=(*WHOLE[wire.NAME], Text("I look."), *calls)),
+                *(Event(role="tool", origin="tool", parts=(answer,)) for answer in reversed(answers)),
+            ],
+            [Event(role="assistant", origin="agent", parts=(*WHOLE[wire.NAME], Text(f"It is {number}%.")))],
+        ]
+    return talk
+
+
+@each_wire
+def test_every_request_of_a_growing_session_begins_with_the_bytes_of_the_one_before(wire: Wire) -> None:
+    session = Session("s", store=MemoryStore(), policy=Policy.coding(run="manual"), clock=lambda: 1_000.0)
+    last = b""
+    for events in long_talk(wire, 6):
+        session.record(*events)
+        if events[-1].role == "assistant":
+            continue  # nobody asks while the model has the last word
+        payload = session.request(wire=wire, window=200_000).payload()
+        assert payload == json.loads(json.dumps(wire.write("", [], _copies(session, wire), max_output=_limit(payload))))
+        now = json.dumps(payload[wire.MESSAGES], ensure_ascii=False).encode().rstrip(b"]} ")
+        assert now.startswith(last)
+        last = now
+    assert last.count(b"AAAA") > 12
+    assert wire.lost([event for events in long_talk(wire, 1) for event in events]) == []
+
+
+def _copies(session: Session, wire: Wire) -> list[Event]:
+    """The events of a request as objects that no wire remembers."""
+    return [from_json(to_json(event)) for event in session.peek(wire).messages]
+
+
+def _limit(payload: Mapping[str, Any]) -> int | None:
+    return payload.get("max_tokens")
+
+
+TYPELESS = [{}, {"type": None}, {"type": ""}, {"type": []}, {"": 1}, {"text": 5}]
+
+
+@each_wire
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
+@pytest.mark.parametrize("raw", TYPELESS, ids=repr)
+def test_a_block_without_a_type_is_never_written_and_is_said_to_be_lost(wire: Wire, role: Any, raw: Any) -> None:
+    block = Opaque(WHOLE[wire.NAME][0].provider, raw)
+    held: tuple[Any, ...] = (ToolResult("a", "ok", "f"),) if role == "tool" else (Text("x"),)
+    begun = [user("go"), assistant("", ToolCall("a", "f"))] if role == "tool" else [user("go")]
+    events = [*begun, Event(role=role, origin="injected", parts=(*held, block)), user("on")]
+    payload = wire.write("", tools_of_calls(events), events)
+    assert wire.validate(payload) == []
+    sent = [one for message in payload[wire.MESSAGES] for one in _objects(message)]
+    assert raw not in [one for one in sent if one]
+    assert len(wire.lost(events)) == 1
+
+
+def _objects(value: Any) -> Iterator[Any]:
+    """The parts of a message: objects inside lists."""
+    for inner in value.values() if isinstance(value, dict) else ():
+        if isinstance(inner, list):
+            yield from (one for one in inner if isinstance(one, dict))
+            for one in inner:
+                yield from _objects(one)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from foldmark.errors import WireError
-from foldmark.importers.document import DEEPEST, open_document
+from foldmark.importers.document import open_document
 from foldmark.importers.values import Notes
+from foldmark.wire.plain import DEEPEST
 
 OPENINGS = [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")]
 

@@ -263,6 +263,11 @@ SCENES: dict[str, tuple[list[Event], dict[str, Any]]] = {
     "a checkpoint in the user's role": (long_session(60), {"force": True}),
     "a checkpoint and many users": ([*long_session(60), user("more"), user("and more")], {"force": True}),
     "a checkpoint in the system text": (long_session(60), {"force": True, "layout": {"checkpoint": "system"}}),
+    "a checkpoint and one long answer": ([*long_session(60), assistant("word " * 4_000)], {"force": True}),
+    "a checkpoint in the system text and one long answer": (
+        [*long_session(60), assistant("word " * 4_000)],
+        {"force": True, "layout": {"checkpoint": "system"}},
+    ),
     "the state bar": (long_session(20), {"layout": {"state_bar": True}}),
     "the state bar behind users": ([*long_session(20), user("b"), user("c")], {"layout": {"state_bar": True}}),
 }
@@ -280,6 +285,7 @@ def test_whatever_we_wrote_is_recognised_when_it_comes_back(scene: str, wire: An
         made.compact(force=True, window=128_000)
     for turn in range(3):
         payload = made.request(window=128_000, wire=wire).payload()
+        assert made.follow(payload[wire.MESSAGES], wire=wire, retry=False).new == ()
         found = made.follow([*payload[wire.MESSAGES], words(wire, "assistant", f"Answer {turn}.")], wire=wire)
         assert ([event.text for event in found.new], found.forked_at, made.name) == ([f"Answer {turn}."], None, "s")
         grown = [
