@@ -36,11 +36,17 @@ def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int 
         whole = cost(draft.messages)
         if whole + room.extra(draft.messages) <= room.ceiling - static:  # images at the price of who reads them
             return _request(draft, sizes(draft, room.static, static, whole), room, wire, report, max_output)
-    measured = sizes(draft, room.static, static, whole)
-    raise BudgetExceeded(
-        f"The smallest valid request takes {measured.total:,} tokens and {room.ceiling:,} are allowed. "
+    raise _exceeded(sizes(draft, room.static, static, whole), room, room.extra(draft.messages))
+
+
+def _exceeded(measured: Sizes, room: Room, images: int) -> BudgetExceeded:
+    """The error with its arithmetic; `images` is what they cost at the provider above their neutral prices."""
+    used = [("- checkpoint and kept messages", -measured.checkpoint), ("- newest round", -measured.tail)]
+    used += [("- images, at this provider's prices", -images)] if images else []
+    return BudgetExceeded(
+        f"The smallest valid request takes {measured.total + images:,} tokens and {room.ceiling:,} are allowed. "
         "Use a larger window, a smaller static prefix, or split the newest message.",
-        (*room.lines(), ("- checkpoint and kept messages", -measured.checkpoint), ("- newest round", -measured.tail)),
+        (*room.lines(), *used),
     )
 
 

@@ -8,17 +8,20 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foldmark import MemoryStore, Policy, Session
+from turns import errors, result_ids, strings, turns
+
+from foldmark import MemoryStore, Policy, Session, wire
 from foldmark.drafts import Request
 from foldmark.events import Event, ToolCall, assistant, result
 from foldmark.wire import anthropic, openai_chat
-from pairs import pair_errors
 
 WIRES = (openai_chat, anthropic)
+"""The wires whose payload is a list of `messages`, for tests that read those."""
+EVERY_WIRE = wire.WIRES
 SMALL = Policy.coding(
     budget={"target_tokens": 1_500}, admission={"limit_tokens": 200, "inline_bytes": 300}, window=12_000
 )
@@ -62,14 +65,10 @@ def checked(session: Session, wire: Any = openai_chat, **options: Any) -> Reques
 
 def check(request: Request) -> None:
     payload = request.payload()
-    assert pair_errors(payload) == []
+    assert errors(payload, request.wire.NAME) == []
     assert request.tokens.total <= request.ceiling
     json.dumps(payload, ensure_ascii=False).encode("utf-8")
-    first = next(message for message in payload["messages"] if message["role"] != "system")
-    assert first["role"] == "user", "a conversation opens with a user message"
-    if request.wire is anthropic:
-        roles = [message["role"] for message in payload["messages"]]
-        assert all(a != b for a, b in itertools.pairwise(roles)), "roles alternate"
+    assert turns(payload)[0].role == "user", "a conversation opens with a user message"
     numbers = Counter(event.seq for event in request.messages if event.seq)
     assert all(count == 1 for count in numbers.values()), "an event stands twice in the request"
 
@@ -78,37 +77,18 @@ def checked_on_both(session: Session, **options: Any) -> list[Request]:
     return [checked(session, wire, **options) for wire in WIRES]
 
 
+def checked_on_all(session: Session, **options: Any) -> list[Request]:
+    """On every wire there is: for questions that do not depend on how a payload is written (see `turns`)."""
+    return [checked(session, wire, **options) for wire in EVERY_WIRE]
+
+
 def text_of(payload: Mapping[str, Any]) -> str:
     """All words of a payload, without JSON escapes."""
-    return "\n".join(_strings(payload))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from _strings(inner)
+    return "\n".join(strings(payload))
 
 
 def words_of(message: Mapping[str, Any]) -> str:
     return text_of({"content": message.get("content")})
-
-
-def result_ids(payload: Mapping[str, Any]) -> list[str]:
-    """Ids of all results, in the order of the payload."""
-    found: list[str] = []
-    for message in payload["messages"]:
-        if message["role"] == "tool":
-            found.append(message["tool_call_id"])
-        content = message.get("content")
-        for block in content if isinstance(content, list) else ():
-            if block.get("type") == "tool_result":
-                found.append(block["tool_use_id"])
-    return found
 
 
 def classes(session: Session) -> dict[int, str]:
@@ -149,3 +129,26 @@ def released(children: Sequence[subprocess.Popen[str]]) -> list[str]:
     said = [one.communicate()[0] for one in children]
     assert [one.returncode for one in children] == [0] * len(children), said
     return said
+
+
+__all__ = [
+    "EVERY_WIRE",
+    "RAW",
+    "SMALL",
+    "WIRES",
+    "applied",
+    "check",
+    "checked",
+    "checked_on_all",
+    "checked_on_both",
+    "child",
+    "classes",
+    "fresh",
+    "lines_of",
+    "pair",
+    "pairs_of",
+    "released",
+    "result_ids",
+    "text_of",
+    "words_of",
+]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scenes import RAW, SMALL, checked, checked_on_both, fresh, lines_of, pair, pairs_of, text_of
+from scenes import EVERY_WIRE, RAW, SMALL, checked, checked_on_all, fresh, lines_of, pair, pairs_of, text_of
 
 from foldmark import BudgetExceeded, Policy, PolicyError, Session
-from foldmark.events import injected, user
+from foldmark.events import assistant, injected, user
 from foldmark.wire import openai_chat, overflow
 
 UNTOUCHED = {"demote": False, "superseded": False, "duplicates": False}
@@ -44,6 +45,7 @@ def test_a_large_static_prefix_does_not_compact_at_every_turn() -> None:
     assert applied(session) == 0
 
 
+@example(window=40_000, max_output=32_000)
 @given(st.integers(3_000, 60_000), st.integers(0, 60_000))
 def test_hello_in_a_fresh_session_never_compacts(window: int, max_output: int) -> None:
     """S-LOOP-02: whatever window and output limit, one small message is not due; a senseless pair is an error."""
@@ -146,27 +148,28 @@ def test_over_the_hard_limit_there_is_always_a_way_down() -> None:
     session.record(user("Why is the total wrong?"), *pairs_of(120, 500))
     whole = session.request(window=200_000, wire=openai_chat).tokens.total
     assert whole > 60_000
-    for request in checked_on_both(session, window=40_000):
+    for request in checked_on_all(session, window=40_000):
         assert "Why is the total wrong?" in text_of(request.payload())
         shed = [change for change in request.report.changes if change.status in ("demoted", "left_out")]
         assert shed, "what went must be listed"
 
 
-def test_what_we_wrote_ourselves_does_not_push_the_context_up_again() -> None:
+@pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.NAME)
+def test_what_we_wrote_ourselves_does_not_push_the_context_up_again(wire: Any) -> None:
     """S-LOOP-10: the caller re-sends our own checkpoint and markers twenty times; the log holds none of it."""
     session = fresh(Policy.coding(budget={"target_tokens": 6_000}, admission=RAW))
     session.record(user("Fix the duplicate charges."), *pairs_of(40, 300))
     sizes, events = [], session.store.view(session.key).head
     for number in range(20):
-        messages = checked(session, window=128_000).payload()["messages"]
-        mine = [{"role": "assistant", "content": f"Answer {number}."}, {"role": "user", "content": f"And {number}?"}]
-        followed = session.follow([*messages, *mine], wire=openai_chat)
+        messages = checked(session, wire, window=128_000).payload()[wire.MESSAGES]
+        mine = wire.write("", [], [user("x"), assistant(f"Answer {number}."), user(f"And {number}?")])[wire.MESSAGES]
+        followed = session.follow([*messages, *mine[1:]], wire=wire)
         assert len(followed.new) == 2
         events += 2
         assert session.store.view(session.key).head == events
         sizes.append(session.compact(force=True).after)
     assert max(sizes) <= 6_000
-    assert text_of(session.peek(openai_chat).payload()).count("<foldmark-checkpoint ") == 1
+    assert text_of(session.peek(wire).payload()).count("<foldmark-checkpoint ") == 1
 
 
 def test_injected_text_is_never_kept_as_the_users_words() -> None:

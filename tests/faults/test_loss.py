@@ -10,17 +10,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenes import RAW, SMALL, checked, checked_on_both, classes, fresh, pair, pairs_of, text_of, words_of
+from scenes import RAW, SMALL, checked, checked_on_all, classes, fresh, pair, pairs_of, text_of
+from turns import turns
 
 from foldmark import Policy
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.wire import openai_chat
 
 ROOMY = Policy.coding(budget={"target_tokens": 4_000}, admission=RAW)
-
-
-def talk(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    return [message for message in payload["messages"] if message["role"] != "system"]
 
 
 @pytest.mark.parametrize("place", ["user", "system"])
@@ -33,11 +30,11 @@ def test_a_finished_request_is_history_and_the_pending_one_rules(place: str) -> 
     )
     session.record(assistant("The build folder is deleted."), *pairs_of(20, 300), assistant("All done."), user(second))
     assert session.compact(force=True, window=128_000).outcome == "applied"
-    for request in checked_on_both(session, window=128_000):
+    for request in checked_on_all(session, window=128_000):
         payload = request.payload()
-        last = talk(payload)[-1]
-        assert last["role"] == "user"
-        assert words_of(last).endswith(second)
+        last = turns(payload)[-1]
+        assert last.role == "user"
+        assert last.text.endswith(second)
         before = text_of(payload).split("</foldmark-checkpoint>")[0]
         assert text_of(payload).count(first) == before.count(first)
         assert f"- [done] {first}" in before
@@ -174,10 +171,26 @@ def test_user_messages_nobody_answered_stay_verbatim_and_in_order() -> None:
         user(waiting[2]),
     )
     assert session.compact(force=True, window=128_000).outcome == "applied"
-    for request in checked_on_both(session, window=128_000):
-        tail = "\n".join(words_of(message) for message in talk(request.payload())).split("</foldmark-checkpoint>")[-1]
+    for request in checked_on_all(session, window=128_000):
+        tail = "\n".join(turn.text for turn in turns(request.payload())).split("</foldmark-checkpoint>")[-1]
         places = [tail.index(words) for words in waiting]
         assert places == sorted(places)
+
+
+def test_events_with_equal_times_fall_into_no_gap() -> None:
+    """S-LOSS-09 as it was reported: two calls and their results share a time; none is between record and tail."""
+    times = [1.0, 2.0, 2.0, 2.0, 3.0, 4.0]
+    events = [user("Go."), *pair("a", 400), *pair("b", 400), user("Next.")]
+    session = fresh(SMALL)
+    session.record(*(msgspec.structs.replace(event, time=time) for event, time in zip(events, times, strict=True)))
+    session.record(*pairs_of(6, 150))
+    report = session.compact(force=True)
+    assert report.outcome == "applied"
+    found = classes(session)
+    assert list(found) == list(range(1, 19))
+    assert all((status in ("covered", "kept")) == (seq <= report.boundary) for seq, status in found.items())
+    for request in checked_on_all(session):
+        assert {seq for seq, status in found.items() if status == "raw"} <= {one.seq for one in request.messages}
 
 
 @settings(max_examples=25)
@@ -212,16 +225,16 @@ def test_the_record_drives_no_turn_by_itself(place: str) -> None:
         *pairs_of(2, 100, start=50),
     )
     session.compact(force=True, window=128_000)
-    for request in checked_on_both(session, window=128_000):
+    for request in checked_on_all(session, window=128_000):
         text = text_of(request.payload())
         assert text.count("<foldmark-checkpoint ") == text.count("</foldmark-checkpoint>") == 1
         assert "Reference only" in text
         if place == "user":
             record = next(
-                at for at, message in enumerate(talk(request.payload())) if "<foldmark-checkpoint " in words_of(message)
+                at for at, turn in enumerate(turns(request.payload())) if "<foldmark-checkpoint " in turn.text
             )
             assert record == 0
-        behind = "\n".join(words_of(message) for message in talk(request.payload())).split("</foldmark-checkpoint>")[-1]
+        behind = "\n".join(turn.text for turn in turns(request.payload())).split("</foldmark-checkpoint>")[-1]
         assert behind.count("Second request: now test it.") == 1
         assert "First request" not in behind
 

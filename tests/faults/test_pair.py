@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scenes import (
+    EVERY_WIRE,
     RAW,
     SMALL,
-    WIRES,
     check,
     checked,
-    checked_on_both,
+    checked_on_all,
     classes,
     fresh,
     lines_of,
@@ -24,6 +24,7 @@ from scenes import (
     text_of,
     words_of,
 )
+from turns import conversation, errors, system_of, turns
 
 from foldmark import BudgetExceeded, Policy
 from foldmark.assembly import assemble
@@ -48,7 +49,7 @@ def test_a_tail_never_starts_inside_a_batch_of_tool_results() -> None:
     session.record(user("Read all ten."), *parallel(10), *pairs_of(8, 120, start=20))
     for more in range(20, 30):
         assert session.compact(force=True).outcome in ("applied", "ineffective")
-        checked_on_both(session)
+        checked_on_all(session)
         found = classes(session)
         batch = {found[seq] in ("covered", "kept") for seq in range(2, 13)}
         assert len(batch) == 1, f"the batch is torn: {found}"
@@ -73,7 +74,7 @@ def test_removing_from_the_middle_of_the_list_breaks_no_pair() -> None:
     """S-PAIR-02: with a note between call and result and too little room, pairs hold over the whole list."""
     session = fresh(Policy.coding(window=3_600, admission=RAW, run="manual"))
     session.record(*middle_note())
-    for request in (checked(session, max_output=900), checked(session, anthropic, max_output=900)):
+    for request in checked_on_all(session, max_output=900):
         assert result_ids(request.payload())[-1] == "b"
         assert "Go on." in text_of(request.payload())
         assert [change.seq for change in request.report.changes], "something had to give way"
@@ -89,9 +90,13 @@ def test_cutting_to_few_messages_never_opens_with_a_tool_message() -> None:
         user("B"),
         assistant("Done."),
     )
+    for request in checked_on_all(session, system="You are careful.", max_output=900):
+        payload = request.payload()
+        assert system_of(payload) == "You are careful."
+        assert not turns(payload)[0].results
+        assert turns(payload)[0].text.startswith("A")
     payload = checked(session, system="You are careful.", max_output=900).payload()
     assert payload["messages"][0] == {"role": "system", "content": "You are careful."}
-    assert payload["messages"][1]["role"] == "user"
 
 
 def test_a_pair_across_the_border_of_the_covered_range_is_never_halved() -> None:
@@ -104,7 +109,7 @@ def test_a_pair_across_the_border_of_the_covered_range_is_never_halved() -> None
             session.record(*pair(next(at), 70))
         session.record(assistant(f"Turn {turn} is finished."))
         session.compact(force=True)
-        checked_on_both(session)
+        checked_on_all(session)
     found, log = classes(session), session.store.log(session.key)
     sides: dict[str, set[str]] = {}
     for event in log:
@@ -116,7 +121,7 @@ def test_a_pair_across_the_border_of_the_covered_range_is_never_halved() -> None
     assert any(side == {"covered"} for side in sides.values())
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", EVERY_WIRE)
 def test_under_the_threshold_the_list_stays_as_it_is_and_the_report_says_so(wire: Any) -> None:
     """S-PAIR-05, S-PAIR-06: what fits goes out unchanged, trailing tool result included."""
     events = [user("What is in a.py?"), *pair(1, 300)]
@@ -158,7 +163,7 @@ def test_after_every_single_message_pairs_hold_and_the_list_opens_with_a_user() 
     ]
     for event in [*story, *pairs_of(6, 700, start=10)]:
         session.record(event)
-        checked_on_both(session)
+        checked_on_all(session)
 
 
 def test_a_prompt_that_holds_what_is_stored_is_not_doubled(store: Any) -> None:
@@ -183,7 +188,7 @@ def test_what_the_running_turn_fetched_is_kept_before_older_messages() -> None:
     session = fresh(Policy.coding(window=12_000, admission=RAW))
     session.record(user("Old talk."), *pairs_of(40, 1_000))
     session.record(user("Now read the big one."), *pair("big", 9_000))
-    for request in checked_on_both(session, max_output=1_500):
+    for request in checked_on_all(session, max_output=1_500):
         assert result_ids(request.payload())[-1] == "cbig"
         assert "Now read the big one." in text_of(request.payload())
     assert classes(session)[len(session.store.log(session.key))] in ("raw", "demoted")
@@ -198,7 +203,7 @@ def test_the_same_result_is_sent_once_though_it_came_twice() -> None:
     )
     session.compact(force=True)
     session.record(result("y", "why again"), result("x", "ex again"))
-    for request in checked_on_both(session):
+    for request in checked_on_all(session):
         ids = result_ids(request.payload())
         assert ids[-2:] == ["x", "y"]
         assert len(ids) == len(set(ids))
@@ -210,8 +215,8 @@ def test_the_users_own_question_survives_a_tool_loop() -> None:
     question = "Which of the two retries charged the card twice, and since which release?"
     session = fresh(Policy.coding(window=6_000, admission=RAW))
     session.record(user(question), *pair(1, 6_000))
-    for request in checked_on_both(session, system="Rule. " * 60, max_output=1_000):
-        assert question in text_of({"messages": request.payload()["messages"]})
+    for request in checked_on_all(session, system="Rule. " * 60, max_output=1_000):
+        assert question in text_of({"messages": conversation(request.payload())})
 
 
 def test_a_call_that_waits_for_an_approval_is_never_covered() -> None:
@@ -222,7 +227,7 @@ def test_a_call_that_waits_for_an_approval_is_never_covered() -> None:
     session.compact(force=True)
     assert classes(session)[waiting] == "raw"
     session.record(result("ok7", "approved by Kim"))
-    for request in checked_on_both(session):
+    for request in checked_on_all(session):
         assert result_ids(request.payload())[-1] == "ok7"
 
 
@@ -235,14 +240,14 @@ def test_a_late_approval_behind_other_talk_is_shown_in_a_valid_place() -> None:
         session.record(user(f"Small talk {number}."), assistant(f"Yes, {number}."))
     session.compact(force=True)
     session.record(result("ok7", "approved by Kim on Tuesday"))
-    for request in checked_on_both(session):
+    for request in checked_on_all(session):
         assert "approved by Kim on Tuesday" in text_of(request.payload())
 
 
 cuts = st.lists(st.integers(1, 12), min_size=1, max_size=5)
 
 
-@given(cuts, st.sampled_from(WIRES))
+@given(cuts, st.sampled_from(EVERY_WIRE))
 def test_after_any_number_of_compactions_at_any_point_pairs_hold(steps: list[int], wire: Any) -> None:
     """S-PAIR-13: rebuilding from the log after one to five compactions never shows a result without its call."""
     session = fresh()
@@ -330,16 +335,16 @@ def test_a_compacted_request_always_holds_a_conversation(place: str) -> None:
     session = fresh(SMALL.replace(layout={"checkpoint": place}))
     session.record(user("Talk."), *pairs_of(12, 120))
     assert session.compact(force=True).outcome == "applied"
-    for request in checked_on_both(session):
-        talk = [message for message in request.payload()["messages"] if message["role"] != "system"]
-        assert talk
+    for request in checked_on_all(session):
+        assert turns(request.payload())
+        assert ("foldmark-checkpoint" in system_of(request.payload())) == (place == "system")
 
 
 @pytest.mark.parametrize("place", ["user", "system"])
 @pytest.mark.parametrize("head", ["user", "assistant"])
 @pytest.mark.parametrize("tail", ["user", "assistant"])
 def test_a_checkpoint_is_never_the_assistants_and_roles_alternate(place: str, head: str, tail: str) -> None:
-    """S-PAIR-17: four combinations of what stands before and after the cut, strict alternation on Anthropic."""
+    """S-PAIR-17: four combinations of what stands before and after the cut; on Anthropic and Gemini roles alternate."""
     session = fresh(SMALL.replace(layout={"checkpoint": place}))
     session.record(user("Go."), *pairs_of(30, 150))
     session.record(
@@ -351,11 +356,10 @@ def test_a_checkpoint_is_never_the_assistants_and_roles_alternate(place: str, he
     )
     session.record(*([user("New."), *pair("z", 120)] if tail == "user" else pair("z", 120)))
     assert session.compact(force=True).outcome == "applied"
-    for request in checked_on_both(session):
+    for request in checked_on_all(session):
         payload = request.payload()
-        for message in payload["messages"]:
-            if message["role"] == "assistant":
-                assert "foldmark-checkpoint" not in words_of(message)
+        for turn in turns(payload):
+            assert turn.role != "assistant" or "foldmark-checkpoint" not in turn.text
         assert text_of(payload).count("</foldmark-checkpoint>") == 1
 
 
@@ -365,7 +369,7 @@ def test_a_compaction_triggered_by_a_tool_result_repairs_both_directions() -> No
     session.record(user("Go."))
     for number in range(60):
         session.record(*pair(number, 150))
-        for request in checked_on_both(session):
+        for request in checked_on_all(session):
             assert result_ids(request.payload())[-1] == f"c{number}"
     assert len(session.control.history()) >= 2
 
@@ -380,11 +384,11 @@ def test_a_call_that_never_got_a_result_leaves_the_session_usable() -> None:
     assert "interrupted" in words_of(request.payload()["messages"][-1])
     assert any("z" in warning for warning in request.report.warnings)
     session.record(user("Please continue."), *pair("next", 60))
-    for request in checked_on_both(session):
+    for request in checked_on_all(session):
         assert "Please continue." in text_of(request.payload())
 
 
-@given(st.sets(st.integers(0, 40)), st.sampled_from(WIRES))
+@given(st.sets(st.integers(0, 40)), st.sampled_from(EVERY_WIRE))
 def test_whatever_subset_a_hook_keeps_the_payload_is_valid(keep: set[int], wire: Any) -> None:
     """S-PAIR-21: assembly repairs any selection of a log, results without calls and calls without results alike."""
     log = numbered(
@@ -393,7 +397,7 @@ def test_whatever_subset_a_hook_keeps_the_payload_is_valid(keep: set[int], wire:
     chosen = [event for event in log if event.seq in keep] or [log[0]]
     draft = assemble(None, (), chosen, "", (), Layout())
     payload = wire.write("", [], draft.messages)
-    assert pair_errors(payload) == []
+    assert errors(payload, wire.NAME) == []
     assert [found for found in wire.validate(payload) if found.certainty == "known"] == []
     shown = {event.seq for event in draft.messages if event.seq}
     assert shown == {event.seq for event in chosen}

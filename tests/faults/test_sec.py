@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import RAW, checked, checked_on_both, fresh, pairs_of, text_of, words_of
+from scenes import RAW, checked, checked_on_all, fresh, pairs_of
+from turns import system_of, turns
 from typer.testing import CliRunner
 
 from foldmark import Policy
@@ -255,8 +256,8 @@ def test_the_record_does_not_speak_as_system_where_tools_run(preset: Any) -> Non
     session = fresh(preset(budget={"target_tokens": 4_000}, admission=RAW))
     session.record(user("Go."), *pairs_of(30, 350))
     assert session.compact(force=True, window=128_000).outcome == "applied"
-    for request in checked_on_both(session, system="You are careful."):
+    for request in checked_on_all(session, system="You are careful."):
         payload = request.payload()
-        assert "foldmark-checkpoint" not in text_of({"system": payload.get("system", "")})
-        holders = [message["role"] for message in payload["messages"] if "foldmark-checkpoint" in words_of(message)]
+        assert "foldmark-checkpoint" not in system_of(payload)
+        holders = [turn.role for turn in turns(payload) if "foldmark-checkpoint" in turn.text]
         assert holders == ["user"]

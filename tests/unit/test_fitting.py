@@ -8,9 +8,9 @@ import pytest
 
 from foldmark.assembly import assemble
 from foldmark.budget import room
-from foldmark.drafts import Request, cost
+from foldmark.drafts import Request, cost, static_tokens
 from foldmark.errors import BudgetExceeded
-from foldmark.events import Event, ToolCall, assistant, result, user
+from foldmark.events import Event, Image, Text, ToolCall, assistant, result, user
 from foldmark.fitting import fit
 from foldmark.policy import Budget, Layout, Policy
 from foldmark.reports import Report
@@ -104,12 +104,44 @@ def test_what_cannot_fit_raises_with_the_arithmetic() -> None:
     assert "7,488 are allowed" in str(caught.value)
 
 
+def test_a_checkpoint_in_the_system_text_counts_as_checkpoint_and_the_arithmetic_adds_up() -> None:
+    rules, record = "Be careful.", "<foldmark-checkpoint> " + "what was done " * 800 + "</foldmark-checkpoint>"
+    space = room(Frame(window=8_000, static_tokens=static_tokens(rules, ())), POLICY)
+    for words, fits in ((10, True), (5_500, False)):
+        draft = assemble(None, (), numbered(user("word " * words)), f"{rules}\n\n{record}", (), Layout())
+        if fits:
+            made = fit(draft, space, openai_chat, Report(outcome="not_due"))
+            assert made.tokens.static == static_tokens(rules, ())
+            assert 2_400 < made.tokens.checkpoint < 2_500
+            continue
+        with pytest.raises(BudgetExceeded) as caught:
+            fit(draft, space, openai_chat, Report(outcome="not_due"))
+        lines = dict(caught.value.lines)
+        used = ("- system text and tool schemas", "- checkpoint and kept messages", "- newest round")
+        assert lines["= room for the whole request"] + sum(lines[name] for name in used) < 0
+
+
+def test_images_stand_in_the_arithmetic_at_the_price_of_the_provider_that_refuses_them() -> None:
+    """Three photos of 1,600 tokens each by the neutral price: the error said that less was too much."""
+    photo = Image(media_type="image/png", data="eA==")
+    events = numbered(Event(role="user", origin="user", parts=(Text("see"), photo, photo, photo)))
+    draft = assemble(None, (), events, "", (), Layout())
+    neutral = cost(events)
+    space = room(Frame(window=neutral + 700, wire="openai-chat"), POLICY)
+    assert neutral + space.extra(draft.messages) > space.ceiling >= neutral
+    with pytest.raises(BudgetExceeded, match=f"takes {neutral + space.extra(draft.messages):,} tokens") as caught:
+        fit(draft, space, openai_chat, Report(outcome="not_due"))
+    assert caught.value.lines[-1] == ("- images, at this provider's prices", -space.extra(draft.messages))
+
+
 def test_exactly_the_budget_fits_and_one_more_does_not() -> None:
     events = numbered(*long_session(4))
     draft = assemble(None, (), events, "", (), Layout())
     total = cost(events)
     for ceiling, changed in ((total, False), (total - 1, True)):
-        space = SimpleNamespace(ceiling=ceiling, reserve=0, static=0, lines=tuple, extra=lambda _messages: 0, bound_thinking=False)
+        space = SimpleNamespace(
+            ceiling=ceiling, reserve=0, static=0, lines=tuple, extra=lambda _messages: 0, bound_thinking=False
+        )
         made = fit(draft, space, openai_chat, Report(outcome="not_due"))  # type: ignore[arg-type]
         assert bool(made.report.changes) is changed
 
