@@ -169,6 +169,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.role == "user" and self.origin == "user"
 
 
+def with_images(events: Iterable[Event]) -> list[Event]:
+    """Those of the events that hold an image, in a result or by itself. Every request asks this of its whole past: plain
+    loops, a look at each part and no more."""
+    found = []
+    for event in events:
+        for part in event.parts:
+            kind = type(part)
+            if kind is Image or (kind is ToolResult and part.images):  # type: ignore[union-attr]
+                found.append(event)
+                break
+    return found
+
+
 def user(text: str, **fields: Any) -> Event:
     """A real user's message."""
     return Event(role="user", origin="user", parts=(Text(text),), **fields)

@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
-from foldmark.events import Artifact, Event, Image, Part, Paste, Text, ToolResult
+from foldmark.events import Artifact, Event, Image, Part, Paste, Text, ToolResult, with_images
 
 
 def whole(event: Event, artifacts: Artifacts, tenant: str, *, plain: bool = False) -> Event:
@@ -59,9 +59,10 @@ def pictured(messages: Sequence[Event], artifacts: Artifacts, tenant: str) -> tu
 
     The same message gives the same object as long as it is remembered, so that a warm request stays warm.
     """
-    if not any(_waiting(message) for message in messages):
+    waiting = {id(message) for message in with_images(messages) if _waiting(message)}
+    if not waiting:
         return tuple(messages)
-    return tuple(_shown(message, artifacts, tenant) if _waiting(message) else message for message in messages)
+    return tuple(_shown(message, artifacts, tenant) if id(message) in waiting else message for message in messages)
 
 
 def _waiting(message: Event) -> bool:
