@@ -100,6 +100,8 @@ USE = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
 RESULT = {"type": "tool_result", "tool_use_id": "a", "content": "ok"}
 WORDS = {"type": "text", "text": "x"}
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
 COMPACTION = {"type": "compaction", "content": "x", "encrypted_content": "x", "signature": "c2ln"}
 FIVE, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
 TOOLS = [{"name": "f", "input_schema": {"type": "object"}}]
@@ -141,7 +143,11 @@ MESSAGES: list[Row] = [
     ("duplicate_result", with_tools(GO, step(USE), given(RESULT, RESULT))),
     ("result_order", with_tools(GO, step(USE), given(WORDS, RESULT))),
     ("error_content", with_tools(GO, step(USE), given({**RESULT, "is_error": True, "content": [image()]}))),
-    ("server_result", chat(GO, step({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}), GO)),
+    ("server_result", chat(GO, step(SEARCH), GO)),
+    ("server_result", with_tools(GO, step(SEARCH, USE), given(RESULT, WORDS))),
+    ("server_result", with_tools(GO, step(SEARCH, USE), given(RESULT), step(WORDS), GO)),
+    ("server_orphan", chat(GO, step(FOUND, WORDS), GO)),
+    ("server_orphan", chat(GO, step(SEARCH, FOUND, WORDS), GO, step(FOUND, WORDS), GO)),
     ("duplicate_call_id", with_tools(GO, step(USE), given(RESULT), step(USE), given(RESULT))),
     ("call_id", with_tools(GO, step({**USE, "id": "a.b"}), given({**RESULT, "tool_use_id": "a.b"}))),
     ("tool_name", with_tools(GO, step({**USE, "name": "a.b"}), given(RESULT))),
@@ -249,19 +255,27 @@ RESPONSES: list[Row] = [
     *((code, sent(said(text))) for code, text in DIRTY),
 ]
 
-_GEMINI = Path(__file__).resolve().parent / "unit" / "test_gemini.py"
+_GEMINI = run_path(str(Path(__file__).resolve().parent / "unit" / "test_gemini.py"))
 
-EXACT: dict[str, list[Row]] = {"openai-chat": CHAT, "anthropic": MESSAGES, "openai-responses": RESPONSES}
+EXACT: dict[str, list[Row]] = {
+    "openai-chat": CHAT,
+    "anthropic": MESSAGES,
+    "openai-responses": RESPONSES,
+    "gemini": _GEMINI["REFUSED"],
+}
 INEXACT: dict[str, list[Row]] = {
     "openai-chat": CHAT_INEXACT,
     "anthropic": MESSAGES_INEXACT,
-    "gemini": run_path(str(_GEMINI))["REFUSED"],
+    "gemini": _GEMINI["REFUSED_FOR_MORE"],
 }
 CLEAN: dict[str, list[dict[str, Any]]] = {
     "openai-chat": [chat(said("x", "system"), GO, ASKS, ANSWER), chat(GO, YES, said([shown(PNG)]), tools=[function()])],
     "anthropic": [
         with_tools(GO, step(THINKING, WORDS, USE), given(RESULT, WORDS), thinking=ON, max_tokens=4096),
         chat(step(COMPACTION), GO),
+        chat(GO, step(WORDS, SEARCH, FOUND, WORDS), GO),
+        with_tools(GO, step(SEARCH, USE), given(RESULT)),
+        with_tools(GO, step(SEARCH, USE), given(RESULT), step(FOUND, WORDS), GO),
     ],
     "openai-responses": [
         sent(GO, THOUGHT, MESSAGE, {**MADE, "id": "fc_1"}, OUTPUT, tools=[flat()], store=False, instructions="x"),

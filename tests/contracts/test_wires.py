@@ -279,7 +279,7 @@ def test_no_value_in_any_place_of_a_payload_makes_a_validator_or_a_reader_fail(w
 
 
 def refusals(wire: Wire, given: Any) -> list[WireError]:
-    """What each of the three readers says to a value that is no payload any more; anything but a WireError is raised."""
+    """What each of the three readers says to what is no payload any more; anything but a WireError is raised."""
     whole = given if isinstance(given, dict) else {}
     readers: list[Callable[[], Any]] = [
         lambda: wire.read_payload(given),
@@ -391,7 +391,7 @@ def _written_or_refused(target: Wire, read: wires.Transcript, levels: int) -> No
         if levels < 200:
             raise
         refused = str(error)
-        assert "nested more than 200 levels deep" in refused  # noqa: PT017 - what it says is the promise
+        assert "nested more than 200 levels deep" in refused
 
 
 # -- what goes out as it came
@@ -456,7 +456,7 @@ def test_every_request_of_a_growing_session_begins_with_the_bytes_of_the_one_bef
         now = json.dumps(payload[wire.MESSAGES], ensure_ascii=False).encode().rstrip(b"]} ")
         assert now.startswith(last)
         last = now
-    assert last.count(b"AAAA") > 12
+    assert last.count(b"AAAA") >= 12
     assert wire.lost([event for events in long_talk(wire, 1) for event in events]) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from foldmark.events import (
     ToolResult,
     assistant,
     control,
+    injected,
     result,
     user,
 )
@@ -327,3 +329,123 @@ def test_a_known_prefix_is_not_looked_at_again_but_its_ids_and_open_calls_are() 
     assert codes({"messages": [*known, step(WORDS), GO]}, known_prefix=3) == []
     assert codes({"messages": [*known, *again]}, known_prefix=3) == ["duplicate_call_id"]
     assert codes({"messages": [bad, step(USE), GO]}, known_prefix=2) == ["missing_result"]
+
+
+# -- blocks that go out as they came, or not at all
+
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+ASKED = {"type": "mcp_tool_use", "id": "m", "name": "f", "server_name": "x", "input": {}}
+GIVEN = {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": False, "content": []}
+CALL = ToolCall("a", "f")
+
+
+def acted(*parts: Any) -> Event:
+    """An assistant event of calls, words and blocks (thinking among them)."""
+    return Event(role="assistant", origin="agent", parts=tuple(map(_part, parts)))
+
+
+def _part(given: Any) -> Any:
+    if isinstance(given, str):
+        return Text(given)
+    if not isinstance(given, dict):
+        return given
+    return Reasoning("hm", "anthropic", given) if given in (THINKING, REDACTED) else Opaque("anthropic", given)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({}, {"type": None}, {"type": ""}, {"type": {}}, {"": 1}, {"type": "document", "source": 1}),
+        *({"type": "image_url"}, {"type": "tool_use"}, {"type": "tool_result"}, {"type": "thinking"}, {"type": "text"}),
+    ],
+    ids=repr,
+)
+def test_a_block_that_would_be_refused_is_never_written_and_is_said_to_be_lost(role: Any, raw: dict[str, Any]) -> None:
+    held: tuple[Any, ...] = (ToolResult("a", "ok"),) if role == "tool" else (Text("x"),)
+    event = Event(role=role, origin="user", parts=(*held, Opaque("anthropic", raw)))
+    events = [user("go"), assistant("", CALL), event] if role == "tool" else [user("go"), event]
+    bare = [*events[:-1], Event(role=role, origin="user", parts=held)]
+    assert messages(*events) == messages(*bare)
+    (line,) = wire.lost(events)
+    assert line.endswith("block that would be refused")
+
+
+WAITING = [
+    # what stands between the words of the user, and what of it goes out, by the types of its blocks
+    ([acted(SEARCH, FOUND, "yes")], [["server_tool_use", "web_search_tool_result", "text"]]),
+    ([acted(ASKED, GIVEN, "yes")], [["mcp_tool_use", "mcp_tool_result", "text"]]),
+    ([acted("no", SEARCH)], [["text"]]),
+    ([acted(FOUND, "no")], [["text"]]),
+    ([acted(FOUND, SEARCH, "no")], [["text"]]),
+    ([acted(SEARCH, ASKED, GIVEN, "no")], [["mcp_tool_use", "mcp_tool_result", "text"]]),
+    ([acted(SEARCH)], []),
+    ([acted(THINKING, SEARCH)], []),
+    ([acted(THINKING, "no ", SEARCH)], [["thinking", "text"]]),
+    ([acted(SEARCH), acted(FOUND, "yes")], [["server_tool_use", "web_search_tool_result", "text"]]),
+    ([acted(SEARCH), injected("wait"), acted(FOUND, "no")], [["text"]]),
+    # a call of the client beside it: the server waits until its results came
+    (
+        [acted(SEARCH, CALL), result("a", "ok"), acted(FOUND, "yes")],
+        [["server_tool_use", "tool_use"], ["web_search_tool_result", "text"]],
+    ),
+    ([acted(SEARCH, CALL), result("a", "ok"), injected("note"), acted(FOUND, "no")], [["tool_use"], ["text"]]),
+    ([acted(SEARCH, CALL), result("a", "ok"), acted("no")], [["tool_use"], ["text"]]),
+    ([acted(SEARCH, CALL), result("a", "ok")], [["tool_use"]]),
+]
+
+
+@pytest.mark.parametrize(("between", "kinds"), WAITING)
+def test_what_a_tool_of_the_server_was_asked_and_gave_goes_out_together_or_not_at_all(
+    between: list[Event], kinds: list[list[str]]
+) -> None:
+    events = [user("go"), *between, user("on")]
+    payload = wire.write("", [], events)
+    steps = [message["content"] for message in payload["messages"] if message["role"] == "assistant"]
+    assert [[block["type"] for block in blocks] for blocks in steps] == kinds
+    roles = [message["role"] for message in payload["messages"]]
+    assert all(before != after for before, after in pairwise(roles))
+    refused = {"server_result", "server_orphan", "thinking_last", "empty_content"}
+    assert not refused & set(codes(payload, suspected=True))
+    whole = [part for event in between for part in event.parts if isinstance(part, (Opaque, Reasoning))]
+    gone = len(whole) - sum(kind not in ("text", "tool_use") for step_kinds in kinds for kind in step_kinds)
+    assert sum(int(line.split(" x ")[0]) for line in wire.lost(events)) == gone
+
+
+@pytest.mark.parametrize(("between", "kinds"), WAITING)
+def test_a_request_in_the_middle_of_what_a_server_does_is_valid_and_remembered_as_it_was(
+    between: list[Event], kinds: list[list[str]]
+) -> None:
+    events = [user("go"), assistant("first"), user("and"), *between, user("on"), assistant("end"), user("more")]
+    for length in range(1, len(events) + 1):
+        warm = wire.write("", [], events[:length])
+        copies = [Event(role=e.role, origin=e.origin, parts=e.parts, meta={"copy": str(length)}) for e in events]
+        assert warm == wire.write("", [], copies[:length])
+        assert "server_result" not in codes(warm)
+
+
+def test_what_waits_for_the_client_stays_in_front_of_its_results() -> None:
+    begun = [user("go"), acted(SEARCH, CALL), result("a", "ok")]
+    first, then = wire.write("", [], begun), wire.write("", [], [*begun, acted(FOUND, "yes"), user("on")])
+    assert first["messages"][1]["content"][0] == SEARCH
+    assert then["messages"][:3] == first["messages"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({"type": "thinking", "signature": "c2ln"}, {"type": "thinking", "thinking": 1, "signature": "c2ln"}),
+        *({"type": "redacted_thinking"}, {"type": "dream", "signature": "c2ln"}, {"signature": "c2ln"}),
+    ],
+)
+def test_thinking_that_is_not_whole_does_not_go_back(raw: dict[str, Any]) -> None:
+    event = Event(role="assistant", origin="agent", parts=(Reasoning("hm", "anthropic", raw), Text("x")))
+    assert messages(user("go"), event)[1]["content"] == [{"type": "text", "text": "x"}]
+    assert wire.lost([event]) == ["1 x reasoning of anthropic"]
+
+
+def test_a_text_that_is_no_longer_the_one_its_block_was_kept_with_goes_out_as_text() -> None:
+    for raw in ({"type": "text"}, {"type": "text", "text": "other", "citations": []}):
+        event = Event(role="assistant", origin="agent", parts=(Text("x", raw=raw),))
+        assert messages(user("go"), event)[1]["content"] == [{"type": "text", "text": "x"}]

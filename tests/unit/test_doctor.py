@@ -12,7 +12,8 @@ import pytest
 from foldmark import doctor, importers
 from foldmark.doctor.lines import read_line
 from foldmark.doctor.pairing import match
-from foldmark.doctor.sheet import Row, open_sheet
+from foldmark.doctor.rows import Row
+from foldmark.doctor.sheet import open_sheet
 from foldmark.doctor.spans import open_list
 from foldmark.doctor.talk import NO_RESULT, Unit
 from foldmark.errors import PolicyError, WireError

@@ -404,14 +404,22 @@ def test_a_part_that_was_kept_in_the_other_spelling_goes_out_in_this_one() -> No
     assert contents(event) == [spoken({"fileData": {"fileUri": "gs://b/a"}})]
 
 
-@pytest.mark.parametrize("raw", [{}, {"hologram": {}}, {"text": 5}, {"fileData": "x"}, {"fileData": {}, "inlineData": {}}])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({}, {"hologram": {}}, {"text": 5}, {"fileData": "x"}, {"fileData": {}, "inlineData": {}}),
+        *({"inlineData": {}}, {"inlineData": {"mimeType": "audio/wav", "data": "data:audio/wav;base64,AA"}}),
+        *({"functionCall": {"name": "f"}}, {"functionResponse": {"name": "f", "response": {}}}),
+    ],
+)
 def test_a_part_that_would_be_refused_for_its_data_is_left_out_and_said(raw: dict[str, Any]) -> None:
     part = Opaque("gemini", raw)
     for role in ("user", "assistant"):
         event = Event(role=role, origin="user", parts=(Text("go"), part))  # type: ignore[arg-type]
         assert contents(event)[-1]["parts"] == [{"text": "go"}]
     shown = Event(role="tool", origin="tool", parts=(ToolResult("a", "x"), part))
-    assert "parts" not in contents(user("go"), assistant("", ToolCall("a", "f")), shown)[-1]["parts"][0]["functionResponse"]
+    answered = contents(user("go"), assistant("", ToolCall("a", "f")), shown)[-1]["parts"][0]
+    assert "parts" not in answered["functionResponse"]
     assert wire.lost([event]) == ["1 x part without data that we know"]
 
 
@@ -650,6 +658,9 @@ ANSWER = answered("f", "a", output="ok")
 GO = spoken({"text": "go"})
 YES = step({"text": "yes"})
 GIF = {"inlineData": {"mimeType": "image/gif", "data": "R0lG"}}
+PNG = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+NAMED = {"id": "a", "name": "f"}
+WITHOUT_ID = {"name": "f", "response": {}}
 
 
 def tools(**declaration: Any) -> dict[str, Any]:
@@ -673,7 +684,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("shape", {"contents": [GO], "tools": "x"}),
     ("shape", {"contents": [GO], "tools": [1]}),
     ("shape", {"contents": [GO], "tools": [{"functionDeclarations": [[]]}]}),
-    ("shape", {"contents": [GO], "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"required": [{}]}}]}]}),
+    ("shape", {"contents": [GO], "tools": [{"functionDeclarations": [{"parameters": {"required": [{}]}}]}]}),
     ("role", {"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}),
     ("empty_content", {"contents": [spoken()]}),
     ("empty_part", {"contents": [spoken({})]}),
@@ -683,26 +694,21 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("blank_text", {"contents": [GO], "systemInstruction": {"parts": [{"text": ""}]}}),
     ("orphan_result", {"contents": [spoken(ANSWER)]}),
     ("orphan_result", {"contents": [GO, step(CALL), spoken(ANSWER), YES, spoken(ANSWER)]}),
-    ("orphan_result", {"contents": [GO, step(CALL), spoken(ANSWER), spoken(ANSWER)]}),
-    ("missing_result", {"contents": [GO, step(CALL), GO, spoken(ANSWER)]}),
-    ("missing_result", {"contents": [GO, step(CALL)]}),
+    ("missing_result", {"contents": [GO, step(CALL), GO]}),
     ("result_count", {"contents": [GO, step(CALL, made("f", "b")), spoken(ANSWER)]}),
     ("result_count", {"contents": [GO, step(CALL), spoken(ANSWER, ANSWER)]}),
-    ("call_placement", {"contents": [step(CALL), spoken(ANSWER)]}),
-    ("call_placement", {"contents": [GO, YES, step(CALL), spoken(ANSWER)]}),
     ("result_id", {"contents": [GO, step(CALL), spoken(answered("f", "b", output=""))]}),
     ("result_name", {"contents": [GO, step(CALL), spoken(answered("g", "a", output=""))]}),
     ("response_only", {"contents": [GO, step(CALL, CALL), spoken(ANSWER, ANSWER, {"text": "x"})]}),
-    ("part_role", {"contents": [GO, step(ANSWER), GO]}),
     ("part_role", {"contents": [spoken({"text": "hm", "thought": True}, {"text": "x"})]}),
     ("args_type", {"contents": [GO, step({"functionCall": {"name": "f", "args": "{}"}}), spoken(answered("f"))]}),
-    ("response_type", {"contents": [GO, step(CALL), spoken({"functionResponse": {"name": "f", "response": "x"}})]}),
+    ("response_type", {"contents": [GO, step(CALL), spoken({"functionResponse": {**NAMED, "response": "x"}})]}),
     ("response_ref", {"contents": [GO, step(CALL), spoken(answered("f", "a", schema={"$ref": "#/$defs/x"}))]}),
     (
         "response_parts",
         {
             "model": "gemini-2.5-flash",
-            "contents": [GO, step(CALL), spoken({"functionResponse": {**ANSWER["functionResponse"], "parts": [GIF]}})],
+            "contents": [GO, step(made("f")), spoken({"functionResponse": {**WITHOUT_ID, "parts": [PNG]}})],
         },
     ),
     ("call_ids", {"model": "models/gemini-2.0-flash", "contents": [GO, step(CALL), spoken(ANSWER)]}),
@@ -716,7 +722,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("last_turn", {"contents": [GO, YES]}),
     ("system_type", {"contents": [GO], "systemInstruction": "be brief"}),
     ("system_type", {"contents": [GO], "systemInstruction": {"parts": [GIF]}}),
-    ("tool_name", {"contents": [GO, step(made("a b", "a")), spoken(ANSWER)]}),
+    ("tool_name", {"contents": [GO, step(made("a b")), spoken(answered("a b"))]}),
     ("tool_name", tools(name="1st")),
     ("tool_name", tools(name="x" * 129)),
     ("tool_name_style", tools(name="x" * 65)),
@@ -738,16 +744,15 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("unencodable", {"contents": [spoken({"text": "\ud83d"})]}),
     ("nul", {"contents": [spoken({"text": "a\x00"})]}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("code", "payload"), REFUSED)
-def test_the_validator_predicts_the_refusal(code: str, payload: dict[str, Any]) -> None:
-    assert code in codes(payload, suspected=True)
-
-
-def test_every_rule_of_the_table_has_an_example_and_a_date() -> None:
-    assert {rule.code for rule in wire.RULES} == {code for code, _ in REFUSED}
-    assert all(rule.seen for rule in wire.RULES)
+REFUSED_FOR_MORE: list[tuple[str, dict[str, Any]]] = [
+    # What stands in the wrong place breaks the order of roles too, or leaves something else without its place.
+    ("orphan_result", {"contents": [GO, step(CALL), spoken(ANSWER), spoken(ANSWER)]}),
+    ("missing_result", {"contents": [GO, step(CALL)]}),
+    ("call_placement", {"contents": [step(CALL), spoken(ANSWER)]}),
+    ("call_placement", {"contents": [GO, YES, step(CALL), spoken(ANSWER)]}),
+    ("part_role", {"contents": [GO, step(ANSWER), GO]}),
+]
+"""`tests/refused.py` takes both tables: the first breaks one rule a row and no other."""
 
 
 def test_signatures_are_asked_for_in_the_current_turn_only_and_on_the_first_call_only() -> None:

@@ -492,3 +492,23 @@ def test_previews_of_real_results_hold_only_lines_of_their_bodies() -> None:
             assert len(shown) <= len(text)
             seen += shown != text
     assert seen > 50
+
+
+@pytest.mark.parametrize("budget", [50, 80, 150])
+@pytest.mark.parametrize("length", [5, 40, 200])
+def test_a_diff_of_files_with_long_names_stays_within_its_budget(length: int, budget: int) -> None:
+    change = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-old\n+new\n same\n"
+    text = "".join(change.format(f"src/{'deep_folder/' * (length // 5)}file_{number}.py") for number in range(14))
+    shown = kinds.preview(text, None, budget, count)
+    assert kinds.recognise(text).name == "diff"
+    assert count(shown) <= budget
+    if length < 200:  # longer lines are cut
+        assert untruths(text, shown) == []
+
+
+@pytest.mark.parametrize("end", ["\ud83d", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_an_outcome_is_one_line_whatever_names_hold(end: str) -> None:
+    for text in (f"-rw-r--r--{end}-", f"a{end}b", f'{{"a{end}b": 1}}', f"src/a{end}b.py:1: error: x{end}y"):
+        said = kinds.outcome(text)
+        assert len(said.splitlines()) <= 1
+        said.encode()

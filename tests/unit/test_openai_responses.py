@@ -434,6 +434,43 @@ def test_an_approval_goes_only_behind_its_request() -> None:
     assert [event.role for event in found] == ["user", "assistant", "user"]
     assert items(*found) == [ASKED, THOUGHT, request, approval]
     assert items(found[0], found[2]) == [ASKED]
+    assert wire.lost([found[0], found[2]]) == ["1 x mcp_approval_response item without its other half"]
+    assert wire.lost(found) == []
+
+
+def test_what_a_program_put_out_goes_only_behind_the_program() -> None:
+    program = {"type": "program", "id": "prog_1", "call_id": "p", "code": "1"}
+    output = {"type": "program_output", "id": "out_1", "call_id": "p", "result": "1"}
+    together = read(ASKED, program, output, SAID)
+    assert [item.get("type") for item in items(*together)][1:3] == ["program", "program_output"]
+    alone = read(ASKED, output, {**SAID, "id": None})
+    assert [item["type"] for item in items(*alone)] == ["message", "message"]
+    assert wire.lost(alone) == ["1 x program_output item without its reasoning"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({"type": "function_call", "id": "fc_1"}, {"type": "function_call_output"}, {"type": "message"}),
+        *({"type": "reasoning"}, {"type": "compaction", "encrypted_content": 1}, {"type": "output_text", "text": "x"}),
+        {"type": "web_search_call", "id": 1},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_an_item_that_would_be_refused_is_never_written_and_is_said(role: Any, raw: dict[str, Any]) -> None:
+    event = Event(role=role, origin="injected", parts=(Opaque("openai-responses", raw),))
+    assert [item.get("type") for item in items(user("go"), event)] in (["message"], ["message", "message"])
+    assert raw not in items(user("go"), event)
+    assert codes(items(user("go"), event)) == []
+    (line,) = wire.lost([user("go"), event])
+    assert line == f"1 x {raw['type']} block that cannot stand there"
+
+
+def test_notes_of_the_wire_that_are_not_of_its_writing_are_not_read() -> None:
+    for note in ("{", "[]", '{"calls":[]}', '{"calls":{"a":1}}', "[" * 5_000 + "]" * 5_000):
+        event = assistant("", ToolCall("a", "f"), meta={"openai-responses": note})
+        assert items(user("go"), event)[1]["type"] == "function_call"
 
 
 # -- writing

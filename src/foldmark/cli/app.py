@@ -15,7 +15,7 @@ from foldmark.cli.work import Place, compact_transcript, export_session, import_
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
 from foldmark.store import Where
-from foldmark.wire import WIRES
+from foldmark.wire import VARIANTS, WIRES
 
 app = typer.Typer(
     name="foldmark",
@@ -34,7 +34,7 @@ SessionId = Annotated[str, typer.Option("--session", help="Session id; default: 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 PolicyName = Annotated[str, typer.Option("--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file.")]
 Window = Annotated[int | None, typer.Option("--window", help="The model's context window in tokens [128000].")]
-WIRE_NAMES = ", ".join(wire.NAME for wire in WIRES)
+WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
 Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
 Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]

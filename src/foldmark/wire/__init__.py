@@ -24,7 +24,7 @@ from typing import Any, Protocol, cast
 
 from foldmark.errors import PolicyError
 from foldmark.events import Event
-from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
+from foldmark.wire import anthropic, gemini, openai_chat, openai_responses, openai_strict
 from foldmark.wire.refusals import Overflow, overflow
 from foldmark.wire.tools import neutral_tools, tools_of_calls
 from foldmark.wire.values import Overhead, Problem, Rule, Transcript
@@ -70,17 +70,21 @@ WIRES: tuple[Wire, ...] = (
     cast(Wire, openai_responses),
     cast(Wire, gemini),
 )
+VARIANTS: tuple[Wire, ...] = (cast(Wire, openai_strict),)
+"""Wires that write a format of `WIRES` in a narrower way, for servers that take no other; it is read as that format."""
 
 
 def by_name(name: str) -> Wire:
     """The wire of that name. Raises PolicyError naming the ones there are."""
-    for wire in WIRES:
+    for wire in (*WIRES, *VARIANTS):
         if name == wire.NAME:
             return wire
-    raise PolicyError(f"There is no wire {name!r}; the wires are {', '.join(wire.NAME for wire in WIRES)}.")
+    names = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
+    raise PolicyError(f"There is no wire {name!r}; the wires are {names}.")
 
 
 __all__ = [
+    "VARIANTS",
     "WIRES",
     "Overflow",
     "Overhead",
@@ -94,6 +98,7 @@ __all__ = [
     "neutral_tools",
     "openai_chat",
     "openai_responses",
+    "openai_strict",
     "overflow",
     "tools_of_calls",
 ]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from foldmark.wire.anthropic_blocks import all_blocks, blocks_of
 from foldmark.wire.anthropic_refusals import BOOK
 from foldmark.wire.strings import DIRT, dirty_strings
 from foldmark.wire.values import Problem
@@ -27,7 +28,7 @@ def head_problems(payload: Mapping[str, Any], messages: Sequence[Message]) -> It
     if not isinstance(system, str):
         if not isinstance(system, list) or not all(map(_is_text, system)):
             yield BOOK.problem("system", "system_type", "is neither text nor a list of text blocks.")
-        elif any(not str(block.get("text") or "").strip() for block in system):
+        elif any(not (block.get("text") or "").strip() for block in system):
             yield BOOK.problem("system", "blank_text", "a text block is empty or only white space.")
     yield from dirt(system, "system")
     if payload.get("tool_choice") and not payload.get("tools"):
@@ -46,12 +47,14 @@ def head_problems(payload: Mapping[str, Any], messages: Sequence[Message]) -> It
 
 
 def _is_text(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "text"
+    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text") or "", str)
 
 
 def _schema_problems(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    if schema.get("type") != "object":
-        yield BOOK.problem(f"{path}.type", "schema_type", f"the type is {schema.get('type')!r}.")
+    kind = schema.get("type")
+    if kind != "object":
+        said = repr(kind) if isinstance(kind, str) else "not said" if kind is None else "no text"
+        yield BOOK.problem(f"{path}.type", "schema_type", f"the type is {said}.")
     for key in ("oneOf", "allOf", "anyOf"):
         if key in schema:
             yield BOOK.problem(f"{path}.{key}", "schema_union", f"{key} stands at the top of the schema.")
@@ -67,7 +70,8 @@ def thinking_problems(payload: Mapping[str, Any]) -> Iterator[Problem]:
     if thinking.get("type") != "enabled":
         return
     if isinstance(budget, int) and (budget < LEAST_THINKING or (isinstance(limit, int) and budget >= limit)):
-        yield BOOK.problem("thinking.budget_tokens", "thinking_budget", f"a budget of {budget} within {limit}.")
+        within = limit if isinstance(limit, int) else "no number"
+        yield BOOK.problem("thinking.budget_tokens", "thinking_budget", f"a budget of {budget} within {within}.")
     if (payload.get("tool_choice") or {}).get("type") in ("any", "tool"):
         yield BOOK.problem("tool_choice", "thinking_choice", "a tool is forced while thinking is on.")
 
@@ -83,19 +87,6 @@ def mark_problems(payload: Mapping[str, Any], messages: Sequence[Message]) -> It
     hours = [mark.get("ttl") == "1h" for mark in marks if isinstance(mark, Mapping)]
     if hours != sorted(hours, reverse=True):
         yield BOOK.problem("messages", "mark_order", "a mark of one hour stands behind one of five minutes.")
-
-
-def blocks_of(message: Message) -> Sequence[Mapping[str, Any]]:
-    content = message.get("content")
-    return () if content is None or isinstance(content, str) else content
-
-
-def all_blocks(message: Message) -> Iterator[Mapping[str, Any]]:
-    """The blocks of a message, and those inside its results."""
-    for block in blocks_of(message):
-        yield block
-        inner = block.get("content") if block.get("type") == "tool_result" else None
-        yield from inner if isinstance(inner, list) else ()
 
 
 def dirt(value: Any, path: str) -> Iterator[Problem]:

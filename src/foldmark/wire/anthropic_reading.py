@@ -13,7 +13,9 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage
+from foldmark.wire.anthropic_blocks import block_shape
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
+from foldmark.wire.shapes import misfits
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
@@ -57,13 +59,13 @@ def read(reply: Any) -> list[Event]:
     return [msgspec.structs.replace(event, **fields) for event in events]
 
 
-def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript:
+def read_messages(messages: Any, system: Any = None, tools: Any = None) -> Transcript:
     """A message list as a transcript. Block types nobody knows are kept and give one warning each. Raises
     WireError with the path `messages[i]…`."""
     texts = [part.text for part in _content(system, "system") if isinstance(part, Text)]
     events: list[Event] = []
     names: dict[str, str] = {}
-    for at, message in enumerate(messages):
+    for at, message in enumerate(items(messages, "messages")):
         read_now = read_message(message, f"messages[{at}]", names)
         if not events and read_now and all(event.role == "system" for event in read_now):
             texts += [event.text for event in read_now]
@@ -79,8 +81,8 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
 
 def read_payload(payload: Mapping[str, Any]) -> Transcript:
     """A whole payload (`system`, `messages`, `tools`) as a transcript. Raises WireError."""
-    messages = items(payload.get("messages"), "messages")
-    return read_messages(messages, payload.get("system"), payload.get("tools"))
+    payload = as_mapping(payload, "payload")
+    return read_messages(payload.get("messages"), payload.get("system"), payload.get("tools"))
 
 
 def unknown_blocks(events: Iterable[Event]) -> list[str]:
@@ -111,7 +113,7 @@ def read_usage(usage: Any) -> Usage | None:
 def read_message(message: Any, path: str, names: dict[str, str] | None = None) -> list[Event]:
     """One message as events. `names` maps call ids to tool names: it is added to, and names results."""
     message = as_mapping(message, path)
-    role, where = message.get("role"), f"{path}.content"
+    role, where = as_text(message.get("role"), f"{path}.role"), f"{path}.content"
     names = {} if names is None else names
     if role == "assistant":
         parts = _content(message.get("content"), where)
@@ -183,7 +185,10 @@ def _block(block: Any, path: str) -> Part:
         return _image(block, path)
     if not isinstance(kind, str):
         raise WireError(f"{path}.type", "a content block has no type.")
-    return Opaque(PROVIDER, _whole(block))
+    whole = _whole(block)
+    for place in misfits(whole, block_shape):
+        raise WireError(f"{path}{place}", "is not of the shape that the API takes.")
+    return Opaque(PROVIDER, whole)
 
 
 def _image(block: Mapping[str, Any], path: str) -> Part:

@@ -32,7 +32,19 @@ RULES = (
         "result_order", "known", "tool_result blocks stand in front of every other block of their message.", "2026-02"
     ),
     Rule("error_content", "known", "`all content must be type text if is_error is true`.", "2025-10"),
-    Rule("server_result", "known", "A server_tool_use needs its result block in the same message.", "2026-06"),
+    Rule(
+        "server_result",
+        "known",
+        "A server_tool_use has its result in its message (found without a corresponding result block), or in the next "
+        "step when the client is called beside it and answers with nothing but results.",
+        "2026-09",
+    ),
+    Rule(
+        "server_orphan",
+        "suspected",
+        "Documented: a result of a server's tool stands behind the server_tool_use that it names.",
+        "2026-11",
+    ),
     Rule("duplicate_call_id", "known", "tool_use ids must be unique in the whole request.", "2026-05"),
     Rule("call_id", "known", "Ids of tool_use and tool_result match [a-zA-Z0-9_-]+.", "2026-05"),
     Rule("tool_name", "known", "Tool names match [a-zA-Z0-9_-]{1,128}, in definitions and in calls.", "2026-03"),

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from foldmark.wire.anthropic_blocks import FOREIGN, THINKING, all_blocks, block_shape, blocks_of, linked
 from foldmark.wire.anthropic_fields import (
     NAME,
-    all_blocks,
-    blocks_of,
     dirt,
     head_problems,
     mark_problems,
@@ -19,27 +18,22 @@ from foldmark.wire.anthropic_fields import (
 from foldmark.wire.anthropic_refusals import BOOK, RULES
 from foldmark.wire.anthropic_writing import is_too_large
 from foldmark.wire.media import SUPPORTED
-from foldmark.wire.shapes import misfits
-from foldmark.wire.strings import misshapen
+from foldmark.wire.shapes import LIST, Form, misshapen, text_or
 from foldmark.wire.values import Problem
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_THINKING = ("thinking", "redacted_thinking")
-_FOREIGN_BLOCKS = frozenset(
-    ["image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "tool_call", "function_call"]
-)
 MOST_IMAGES = 20
 
-_BLOCK = {
-    **{"type": str, "id": str, "name": str, "tool_use_id": str, "text": str},
-    **{"source": Mapping, "cache_control": Mapping},
-}
-_HEAD = {
-    "messages": (list, tuple),
-    "tools": [{"name": str, "input_schema": Mapping, "cache_control": Mapping}],
-    "tool_choice": Mapping,
-    "thinking": Mapping,
-}
+_FORM = Form(
+    key="messages",
+    head={
+        "messages": LIST,
+        "tools": [{"type": str, "name": str, "input_schema": Mapping, "cache_control": Mapping}],
+        "tool_choice": Mapping,
+        "thinking": Mapping,
+    },
+    message={"role": str, "content": text_or([block_shape])},
+)
 
 Message = Mapping[str, Any]
 
@@ -52,22 +46,13 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     `known_prefix` messages at the front were validated before and are not looked at again (only their call
     ids and the last of them are).
     """
+    if wrong := misshapen(payload, _FORM, known_prefix):
+        return BOOK.shapes(wrong)
     messages: Sequence[Message] = payload.get("messages") or ()
     if not messages:
         return [BOOK.problem("messages", "no_messages", "there is no message to send.")]
-    wrong = list(misshapen(payload, "messages", known_prefix, _HEAD, {"role": str}, {"content": _BLOCK}))
-    if wrong := wrong or list(_misshapen_results(messages, known_prefix)):
-        return [BOOK.problem(path, "shape", "is not of the shape that the API takes.") for path in wrong]
     found = _problems(payload, messages, known_prefix)
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
-
-
-def _misshapen_results(messages: Sequence[Message], start: int) -> Iterator[str]:
-    for at in range(start, len(messages)):
-        for number, block in enumerate(blocks_of(messages[at])):
-            held = block.get("content") if block.get("type") == "tool_result" else None
-            if held is not None and not isinstance(held, str):
-                yield from misfits(held, [_BLOCK], f"messages[{at}].content[{number}].content")
 
 
 def _problems(payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], known_prefix: int) -> list[Problem]:
@@ -75,6 +60,7 @@ def _problems(payload: Mapping[str, Any], messages: Sequence[Mapping[str, Any]],
     if not known_prefix:
         problems += head_problems(payload, messages)
     problems += _pair_problems(messages, known_prefix)
+    problems += _server_problems(messages, known_prefix)
     for at in range(known_prefix, len(messages)):
         problems += _message_problems(messages[at], f"messages[{at}]", is_last=at == len(messages) - 1)
         if at and messages[at].get("role") == messages[at - 1].get("role"):
@@ -103,7 +89,7 @@ def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[P
     used = {
         block.get("id")
         for message in messages[:start]
-        if message["role"] == "assistant"
+        if message.get("role") == "assistant"
         for block in blocks_of(message)
         if block.get("type") == "tool_use"
     }
@@ -134,6 +120,22 @@ def _pair_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[P
         yield BOOK.problem(path, "missing_result", f"call {call_id!r} has no result.")
 
 
+def _server_problems(messages: Sequence[Message], known_prefix: int) -> Iterator[Problem]:
+    """What tools of the server were asked and gave. What was asked in the known prefix may have waited until now."""
+    for at in range(max(0, known_prefix - 2), len(messages)):
+        blocks = blocks_of(messages[at]) if messages[at].get("role") == "assistant" else ()
+        kept = linked(messages, at) if blocks else []
+        for number, block in enumerate(blocks if len(kept) < len(blocks) else ()):
+            if any(block is one for one in kept):
+                continue
+            path = f"messages[{at}].content[{number}]"
+            if "tool_use_id" not in block:
+                yield BOOK.problem(path, "server_result", f"{block.get('id')!r} has no result.")
+            elif at >= known_prefix:
+                said = f"{block.get('tool_use_id')!r} was asked nowhere before."
+                yield BOOK.problem(path, "server_orphan", said)
+
+
 def _message_problems(message: Message, path: str, *, is_last: bool) -> Iterator[Problem]:
     role, content = message.get("role"), message.get("content")
     if role == "system":
@@ -153,7 +155,7 @@ def _message_problems(message: Message, path: str, *, is_last: bool) -> Iterator
         for number, block in enumerate(content):
             yield from _block_problems(block, role, f"{path}.content[{number}]")
         yield from _order_problems(content, path)
-        yield from _whole_problems(content, path, is_last=is_last)
+        yield from _compaction_problems(content, path)
     yield from dirt(message, path)
 
 
@@ -164,30 +166,26 @@ def _order_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator
         if kind == "tool_result" and others:
             yield BOOK.problem(f"{path}.content[{number}]", "result_order", "a result stands behind other blocks.")
         others += kind != "tool_result"
-    if kinds[-1] in _THINKING:
+    if kinds[-1] in THINKING:
         yield BOOK.problem(f"{path}.content[{len(kinds) - 1}]", "thinking_last", "the message ends in thinking.")
-    if kinds[0] not in _THINKING and any(kind in _THINKING for kind in kinds):
+    if kinds[0] not in THINKING and any(kind in THINKING for kind in kinds):
         yield BOOK.problem(f"{path}.content", "thinking_order", "thinking stands behind other blocks.")
 
 
-def _whole_problems(content: Sequence[Mapping[str, Any]], path: str, *, is_last: bool) -> Iterator[Problem]:
-    """Blocks that need others: what a server's tool was asked needs its answer, a compaction the very front."""
-    answered = {block.get("tool_use_id") for block in content}
+def _compaction_problems(content: Sequence[Mapping[str, Any]], path: str) -> Iterator[Problem]:
     for number, block in enumerate(content):
         where = f"{path}.content[{number}]"
-        if block.get("type") == "server_tool_use" and block.get("id") not in answered and not is_last:
-            yield BOOK.problem(where, "server_result", f"{block.get('id')!r} has no result in its message.")
         if _is_compaction(block) and where != "messages[0].content[0]":
             yield BOOK.problem(where, "compaction_first", "other content stands in front of the compaction.")
 
 
 def _block_problems(block: Mapping[str, Any], role: Any, path: str) -> Iterator[Problem]:
     kind = block.get("type")
-    if (kind == "tool_result") != (role == "user") and kind in ("tool_use", "tool_result", *_THINKING):
+    if (kind == "tool_result") != (role == "user") and kind in ("tool_use", "tool_result", *THINKING):
         yield BOOK.problem(path, "block_role", f"a {kind} block in a message of role {role}.")
-    if kind in _FOREIGN_BLOCKS:
+    if kind in FOREIGN:
         yield BOOK.problem(f"{path}.type", "block_type", f"{kind!r} is a block of another API.")
-    if kind in _THINKING and block.get("cache_control"):
+    if kind in THINKING and block.get("cache_control"):
         yield BOOK.problem(f"{path}.cache_control", "mark_place", "thinking cannot be marked for caching.")
     if kind == "text" and not str(block.get("text") or "").strip():
         yield BOOK.problem(path, "blank_text", "the text is empty or only white space.")
@@ -235,6 +233,6 @@ def _ending_problems(payload: Mapping[str, Any], messages: Sequence[Message]) ->
     running = last if last.get("role") == "assistant" else (messages[-2] if len(messages) > 1 else {})
     blocks = blocks_of(running)
     has_calls = any(block.get("type") == "tool_use" for block in blocks)
-    if running.get("role") == "assistant" and has_calls and blocks[0].get("type") not in _THINKING:
+    if running.get("role") == "assistant" and has_calls and blocks[0].get("type") not in THINKING:
         where = f"messages[{len(messages) - (1 if running is last else 2)}].content[0]"
         yield BOOK.problem(where, "thinking_first", "thinking is on and the step does not begin with it.")

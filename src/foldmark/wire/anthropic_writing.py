@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.wire.anthropic_blocks import THINKING, all_blocks, is_of_server, is_sendable, linked
 from foldmark.wire.anthropic_reading import PROVIDER
 from foldmark.wire.grouping import Group, Message, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out
-from foldmark.wire.plain import clean_text, clean_value, parse_json, safe_name
+from foldmark.wire.plain import clean_text, clean_value, compact_json, input_of, safe_name
+from foldmark.wire.shapes import fits
 from foldmark.wire.strings import dirty_strings
 from foldmark.wire.tools import anthropic_tools
 
@@ -27,6 +29,9 @@ IMAGE_BYTES = 5 * 1024 * 1024
 """`image exceeds 5 MB maximum` of base64: one such image would make every later request fail."""
 OPENING = "[The conversation goes on from here.]"
 """Written in front when the first event is the assistant's: the first message must be the user's."""
+
+_WHOLE_THINKING = {"thinking": {"thinking": str, "signature": str}, "redacted_thinking": {"data": str}}
+"""What thinking must hold to go back."""
 
 Block = dict[str, Any]
 
@@ -61,27 +66,32 @@ def write(
 
 def lost(events: Iterable[Event]) -> list[str]:
     """What this wire cannot carry of these events, one line per sort: other providers' reasoning and blocks,
-    thinking without its signature, images of types and sizes that it refuses, and the error mark of a result that shows
+    thinking without its signature, blocks that would be refused, what a server's tool was asked without what it gave
+    (and the other way round), images of types and sizes that it refuses, and the error mark of a result that shows
     images."""
     counts: dict[str, int] = {}
     sent = [event for event in events if event.role != "control"]
+    whole = any(isinstance(part, (Reasoning, Opaque)) for event in sent for part in event.parts)
+    messages = _WRITER.messages(sent) if whole else []
+    written = {compact_json(block) for message in messages for block in all_blocks(message) if _is_whole(block)}
     for at, event in enumerate(sent):
-        thinks = any(isinstance(part, Reasoning) for part in event.parts)
-        written = _form(event) if thinks else []
         for number, part in enumerate(event.parts):
             if what := _lost(part, written, is_first=not at and not number):
                 counts[what] = counts.get(what, 0) + 1
     return [f"{count} x {what}" for what, count in counts.items()]
 
 
-def _lost(part: Part, written: list[Block], *, is_first: bool) -> str:
+def _lost(part: Part, written: set[str], *, is_first: bool) -> str:
     if isinstance(part, Reasoning):
-        return "" if part.raw in written else f"reasoning of {part.provider or 'an unnamed provider'}"
+        is_sent = part.raw is not None and _replayable(part) and compact_json(part.raw) in written
+        return "" if is_sent else f"reasoning of {part.provider or 'an unnamed provider'}"
     if isinstance(part, Opaque):
         kind = part.raw.get("type", "block")
         if part.provider != PROVIDER:
             return f"{kind} block of {part.provider or 'an unnamed provider'}"
-        return "compaction behind other content" if _is_compaction(part.raw) and not is_first else ""
+        if _is_compaction(part.raw) and not is_first:
+            return "compaction behind other content"
+        return "" if compact_json(clean_value(part.raw)) in written else f"{kind} block that would be refused"
     if isinstance(part, Image):
         return "" if _is_taken(part) else f"image of type {part.media_type or 'unknown'}"
     if isinstance(part, ToolResult) and part.images:
@@ -101,6 +111,11 @@ def _extend(messages: list[Message], group: Group[list[Block]], used: UsedIds) -
     words = [block for _, form in group.others for block in form]
     if answers or words:
         _append(messages, "user", answers + words)
+
+
+def _is_whole(block: Mapping[str, Any]) -> bool:
+    """Whether a written block was carried whole."""
+    return block["type"] not in ("text", "tool_use", "tool_result")
 
 
 def _fresh(message: Message) -> Message:
@@ -130,9 +145,26 @@ def _left_out(image: Image) -> str:
 
 def _append(messages: list[Message], role: str, blocks: list[Block]) -> None:
     if messages and messages[-1]["role"] == role:
-        messages[-1]["content"] += blocks
+        messages[-1] = {"role": role, "content": messages[-1]["content"] + blocks}
     else:
         messages.append({"role": role, "content": blocks})
+    for at in range(len(messages) - 1, max(0, len(messages) - 3) - 1, -1):
+        if messages[at]["role"] == "assistant" and any(map(is_of_server, messages[at]["content"])):
+            _link(messages, at)
+
+
+def _link(messages: list[Message], at: int) -> None:
+    """Leave out of a message what misses its other half. Users' messages that become neighbours are one."""
+    kept = linked(messages, at)
+    if len(kept) == len(messages[at]["content"]):
+        return
+    if blocks := _finished([dict(block) for block in kept]):
+        messages[at] = {"role": "assistant", "content": blocks}
+        return
+    following = messages[at + 1 :]
+    del messages[at:]
+    for message in following:
+        _append(messages, message["role"], message["content"])
 
 
 def _make_unique(steps: list[Block], answers: list[Block], used: UsedIds) -> None:
@@ -172,12 +204,17 @@ def _assistant(event: Event) -> list[Block]:
         elif isinstance(part, ToolCall):
             blocks.append(_call(part))
         elif isinstance(part, Opaque):
-            if part.provider == PROVIDER:
+            if part.provider == PROVIDER and is_sendable(part.raw, "assistant"):
                 blocks.append(dict(clean_value(part.raw)))
         elif not isinstance(part, Image):
             blocks += _said(part)
-    # The API refuses a message that ends in thinking: it says nothing without the step that it led to.
-    while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+    return _finished(blocks)
+
+
+def _finished(blocks: list[Block]) -> list[Block]:
+    """The API refuses a message that ends in thinking: it says nothing without the step that it led to. Nor may its
+    last text end in white space."""
+    while blocks and blocks[-1]["type"] in THINKING:
         blocks.pop()
     if blocks and blocks[-1]["type"] == "text":
         blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
@@ -189,7 +226,8 @@ def _replayable(part: Reasoning) -> bool:
     mended."""
     if part.provider != PROVIDER or part.raw is None or any(dirty_strings(part.raw, "")):
         return False
-    return part.raw.get("type") == "redacted_thinking" or bool(part.raw.get("signature"))
+    wanted = _WHOLE_THINKING.get(str(part.raw.get("type")))
+    return wanted is not None and fits(part.raw, wanted) and all(part.raw.get(key) is not None for key in wanted)
 
 
 def _call(call: ToolCall) -> Block:
@@ -201,18 +239,6 @@ def _call(call: ToolCall) -> Block:
     }
 
 
-def input_of(arguments: str) -> dict[str, Any]:
-    """Arguments as the object the API wants; anything that is no JSON object is wrapped as `{"_raw":
-    "…"}`."""
-    if not arguments.strip():
-        return {}
-    try:
-        value = parse_json(arguments)
-    except ValueError:
-        return {"_raw": clean_text(arguments)}
-    return clean_value(value) if isinstance(value, Mapping) else {"_raw": clean_text(arguments)}
-
-
 def _result(event: Event) -> list[Block]:
     result = event.result
     if result is None:
@@ -221,9 +247,7 @@ def _result(event: Event) -> list[Block]:
     lines += [_left_out(image) for image in result.images if not _is_taken(image)]
     content: list[Block] = [{"type": "text", "text": "\n".join(lines)}] if lines else []
     content += [_image(image) for image in result.images if _is_taken(image)]
-    content += [
-        dict(clean_value(part.raw)) for part in event.parts if isinstance(part, Opaque) and part.provider == PROVIDER
-    ]
+    content += [block for part in event.parts if _is_mine(part) for block in _said(part)]
     block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, ID_LIMIT)}
     only_text = len(content) == 1 and content[0]["type"] == "text"
     block["content"] = content[0]["text"] if only_text else (content or EMPTY_RESULT)
@@ -234,7 +258,7 @@ def _result(event: Event) -> list[Block]:
 
 def _said(part: Any) -> list[Block]:
     """A text, paste, image or foreign block as blocks; blank text writes nothing."""
-    if isinstance(part, Text) and part.text.strip() and part.raw and part.raw.get("type") == "text":
+    if isinstance(part, Text) and part.text.strip() and part.raw and _is_text(part.raw, part.text):
         return [dict(clean_value(part.raw))]
     if isinstance(part, (Text, Paste)):
         return [{"type": "text", "text": clean_text(part.text)}] if part.text.strip() else []
@@ -242,12 +266,21 @@ def _said(part: Any) -> list[Block]:
         return [_image(part)]
     if isinstance(part, Opaque):
         if part.provider == PROVIDER:
-            return [dict(clean_value(part.raw))]
-        kind = part.raw.get("type", "foreign")
-        return [{"type": "text", "text": f"[a {kind} block of another provider is left out]"}]
+            return [dict(clean_value(part.raw))] if is_sendable(part.raw, "user") else []
+        what = f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]"
+        return [{"type": "text", "text": clean_text(what)}]
     if isinstance(part, ToolResult):
         return [{"type": "text", "text": clean_text(part.text) or EMPTY_RESULT}]
     return []
+
+
+def _is_mine(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.provider == PROVIDER
+
+
+def _is_text(raw: Mapping[str, Any], text: str) -> bool:
+    """Whether a block still is the text that it was kept with."""
+    return raw.get("type") == "text" and raw.get("text") == text
 
 
 def _image(image: Image) -> Block:

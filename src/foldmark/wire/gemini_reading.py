@@ -22,6 +22,7 @@ from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCal
 from foldmark.wire.gemini_schema import PROVIDER, read_tools
 from foldmark.wire.gemini_spelling import as_sent
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items
+from foldmark.wire.shapes import misfits
 from foldmark.wire.values import Transcript
 
 RESPONSE = "response"
@@ -38,6 +39,17 @@ DATA = (
     "toolResponse",
 )
 """What a part can hold; exactly one of them."""
+_MEDIA = {"mimeType": str, "data": str, "fileUri": str}
+_NAMED = {"id": str, "name": str}
+PART = {
+    **dict.fromkeys(DATA, Mapping),
+    "text": str,
+    "inlineData": _MEDIA,
+    "fileData": _MEDIA,
+    "functionCall": _NAMED,
+    "functionResponse": {**_NAMED, "parts": [{"inlineData": _MEDIA, "fileData": _MEDIA}]},
+}
+"""Of what shape a part is, for `misfits`."""
 
 _NORMAL_STOPS = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
 _REPLY = ("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata")
@@ -90,14 +102,14 @@ def read(reply: Any) -> list[Event]:
     return [msgspec.structs.replace(event, **fields) for event in events]
 
 
-def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript:
+def read_messages(messages: Any, system: Any = None, tools: Any = None) -> Transcript:
     """A list of contents as a transcript. Parts nobody knows are kept and give one warning each. Raises WireError
     with the path `contents[i]…`."""
     if isinstance(messages, (str, Mapping)):
         messages = [messages]
     events: list[Event] = []
     waiting: list[OpenCall] = []
-    for at, message in enumerate(messages):
+    for at, message in enumerate(items(messages, "contents")):
         events += read_message(message, f"contents[{at}]", waiting)
     return Transcript(
         system="\n\n".join(text for text in _system_texts(system) if text),
@@ -110,10 +122,8 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
 def read_payload(payload: Mapping[str, Any]) -> Transcript:
     """A whole payload (`systemInstruction`, `contents`, `tools`) as a transcript. Raises WireError."""
     payload = as_mapping(payload, "payload")
-    contents = payload.get("contents")
-    messages = [contents] if isinstance(contents, (str, Mapping)) else items(contents, "contents")
     system = payload.get("systemInstruction", payload.get("system_instruction"))
-    return read_messages(messages, system, payload.get("tools"))
+    return read_messages(payload.get("contents"), system, payload.get("tools"))
 
 
 def unknown_parts(events: Iterable[Event]) -> list[str]:
@@ -152,6 +162,9 @@ def read_message(message: Any, path: str, waiting: list[OpenCall] | None = None)
     role = message.get("role")
     where = f"{path}.parts"
     parts = [as_mapping(part, f"{where}[{at}]") for at, part in enumerate(items(message.get("parts"), where))]
+    for at, part in enumerate(parts):
+        for place in misfits(part, PART):
+            raise WireError(f"{where}[{at}]{place}", "is not of the shape that the API takes.")
     if role == "model":
         return [_step(parts, where, waiting)]
     if role not in (None, "user", "function"):

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from foldmark.wire.gemini_reading import DATA
+from foldmark.wire.gemini_reading import DATA, PART
 from foldmark.wire.gemini_tool_rules import NAME, NAME_EVERYWHERE, TOOL_RULES, TOOL_SHAPES, tool_problems
 from foldmark.wire.gemini_turns import OLDER_MODELS
-from foldmark.wire.gemini_writing import IMAGES, display_names, refs_in
-from foldmark.wire.strings import DIRT, dirty_strings, misshapen
+from foldmark.wire.gemini_writing import display_names, media_faults, refs_in
+from foldmark.wire.shapes import LIST, Form, misshapen
+from foldmark.wire.strings import DIRT, dirty_strings
 from foldmark.wire.values import Problem, Rule, RuleBook
 
 RULES = (
@@ -63,20 +64,12 @@ RULES = (
 BOOK = RuleBook("gemini", RULES)
 
 _NEWER_MODELS = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d)")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}\Z")
 
-_MEDIA = {"mimeType": str, "data": str, "fileUri": str}
-_NAMED = {"id": str, "name": str}
-_PART = {
-    **{key: Mapping for key in DATA},
-    "text": str,
-    "inlineData": _MEDIA,
-    "fileData": _MEDIA,
-    "functionCall": _NAMED,
-    "functionResponse": {**_NAMED, "parts": [{"inlineData": _MEDIA, "fileData": _MEDIA}]},
-}
-_CONTENT = {"role": str, "parts": [_PART]}
-_HEAD = {"contents": (list, tuple), "model": str, **TOOL_SHAPES}
+_FORM = Form(
+    key="contents",
+    head={"contents": LIST, "model": str, **TOOL_SHAPES},
+    message={"role": str, "parts": [PART]},
+)
 
 Content = Mapping[str, Any]
 Place = tuple[str, Mapping[str, Any]]
@@ -89,12 +82,11 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     `known_prefix` contents at the front were validated before and are not looked at again (only the open calls of the
     last of them are). `model`, when the payload names it, decides what depends on the model.
     """
+    if wrong := misshapen(payload, _FORM, known_prefix):
+        return BOOK.shapes(wrong)
     contents: Sequence[Content] = payload.get("contents") or ()
     if not contents:
         return [BOOK.problem("contents", "no_messages", "there is no content to send.")]
-    wrong = list(misshapen(payload, "contents", known_prefix, _HEAD, _CONTENT, {}))
-    if wrong:
-        return [BOOK.problem(path, "shape", "is not of the shape that the API takes.") for path in wrong]
     found = list(_problems(payload, contents, known_prefix))
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
 
@@ -122,7 +114,7 @@ def _parts(content: Content) -> Sequence[Mapping[str, Any]]:
 
 
 def _held(content: Content, path: str, key: str) -> list[Place]:
-    return [(f"{path}.parts[{at}]", part[key]) for at, part in enumerate(_parts(content)) if key in part]
+    return [(f"{path}.parts[{at}]", part[key]) for at, part in enumerate(_parts(content)) if part.get(key) is not None]
 
 
 def _head_problems(payload: Mapping[str, Any], contents: Sequence[Content]) -> Iterator[Problem]:
@@ -192,21 +184,22 @@ def _content_problems(content: Content, path: str, *, is_older: bool) -> Iterato
 
 
 def _part_problems(part: Mapping[str, Any], role: str, path: str, *, is_older: bool) -> Iterator[Problem]:
-    held = [key for key in part if key in DATA]
+    held = [key for key, value in part.items() if key in DATA and value is not None]
     if not held:
         yield BOOK.problem(path, "empty_part", "the part holds no data.")
     elif len(held) > 1:
         yield BOOK.problem(path, "part_data", f"the part holds {' and '.join(held)}.")
     if part.get("text") == "" and not part.get("thoughtSignature"):
         yield BOOK.problem(path, "blank_text", "the text is empty.")
-    if ("functionCall" in part or part.get("thought")) and role == "user":
+    call, response = part.get("functionCall"), part.get("functionResponse")
+    if (call is not None or part.get("thought")) and role == "user":
         yield BOOK.problem(path, "part_role", "a call or thought in a user turn.")
-    if "functionResponse" in part and role == "model":
+    if response is not None and role == "model":
         yield BOOK.problem(path, "part_role", "a function response in a model turn.")
-    if "functionCall" in part:
-        yield from _call_problems(part["functionCall"], f"{path}.functionCall", is_older=is_older)
-    if "functionResponse" in part:
-        yield from _response_problems(part["functionResponse"], f"{path}.functionResponse", is_older=is_older)
+    if call is not None:
+        yield from _call_problems(call, f"{path}.functionCall", is_older=is_older)
+    if response is not None:
+        yield from _response_problems(response, f"{path}.functionResponse", is_older=is_older)
     yield from _media_problems(part, path)
 
 
@@ -241,15 +234,12 @@ def _response_problems(response: Mapping[str, Any], path: str, *, is_older: bool
 
 
 def _media_problems(part: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    for key in ("inlineData", "fileData"):
-        media = part.get(key)
-        if not isinstance(media, Mapping):
-            continue
-        kind = str(media.get("mimeType") or "")
-        if (not kind and key == "inlineData") or (kind.startswith("image/") and kind not in IMAGES):
-            yield BOOK.problem(f"{path}.{key}.mimeType", "media_type", f"{kind!r} is not taken.")
-        if key == "inlineData" and not _BASE64.match(str(media.get("data") or "")):
-            yield BOOK.problem(f"{path}.{key}.data", "base64", "the data is not base64.")
+    for key, media in part.items():
+        for field, code in media_faults(key, media):
+            said = (
+                f"{media.get('mimeType') or ''!r} is not taken." if code == "media_type" else "the data is not base64."
+            )
+            yield BOOK.problem(f"{path}.{key}.{field}", code, said)
 
 
 def _signature_problems(model: str, contents: Sequence[Content], known: int) -> Iterator[Problem]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foldmark.wire.gemini_spelling import as_sent, camel
-from foldmark.wire.plain import as_mapping, as_name, as_text, clean_value, items
-from foldmark.wire.tools import EMPTY_SCHEMA, neutral_tools
+from foldmark.wire.plain import as_mapping, as_name, as_text, clean_value, items, objects_in
+from foldmark.wire.tools import as_schema, neutral_tools
 
 PROVIDER = "gemini"
 _NAMED = ("name", "function", "input_schema", "raw", "type")
@@ -28,7 +28,7 @@ def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
     `tools[i]…`.
     """
     out: list[dict[str, Any]] = []
-    for at, tool in enumerate(tools or ()):
+    for at, tool in enumerate(items(tools, "tools")):
         path = f"tools[{at}]"
         given = as_mapping(tool, path)
         if any(key in given for key in _NAMED):
@@ -58,13 +58,13 @@ def gemini_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
 
 def _neutral(declaration: Any, path: str) -> dict[str, Any]:
     declaration = as_mapping(declaration, path)
-    schema = declaration.get("parametersJsonSchema")
-    if schema is None and declaration.get("parameters") is not None:
-        schema = json_schema(declaration["parameters"])
+    schema = as_schema(declaration.get("parametersJsonSchema"), f"{path}.parametersJsonSchema")
+    if declaration.get("parametersJsonSchema") is None and declaration.get("parameters") is not None:
+        schema = json_schema(as_schema(declaration["parameters"], f"{path}.parameters"))
     return {
         "name": as_name(declaration.get("name"), f"{path}.name"),
         "description": as_text(declaration.get("description"), f"{path}.description"),
-        "parameters": schema or dict(EMPTY_SCHEMA),
+        "parameters": schema,
     }
 
 
@@ -97,7 +97,7 @@ def json_schema(schema: Any) -> Any:
             out[key] = {name: json_schema(inner) for name, inner in value.items()}
         elif key in ("items", "additionalProperties"):
             out[key] = json_schema(value)
-        elif key == "anyOf":
+        elif key == "anyOf" and isinstance(value, (list, tuple)):
             out[key] = [json_schema(inner) for inner in value]
         elif key != "nullable":
             out[key] = value
@@ -118,9 +118,7 @@ def in_place(schema: Any) -> Any:
 
 
 def _refers(schema: Any) -> bool:
-    if isinstance(schema, Mapping):
-        return isinstance(schema.get("$ref"), str) or any(map(_refers, schema.values()))
-    return isinstance(schema, (list, tuple)) and any(map(_refers, schema))
+    return any(isinstance(found.get("$ref"), str) for found in objects_in(schema))
 
 
 def _resolved(schema: Any, root: Any, path: tuple[str, ...]) -> Any:

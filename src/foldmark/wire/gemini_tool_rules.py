@@ -45,8 +45,14 @@ _FIELDS = frozenset(
     ]
 )  # fmt: skip
 
-_SCHEMA: dict[str, Any] = {"required": [str], "enum": (list, tuple)}
-_SCHEMA |= {"items": _SCHEMA, "anyOf": [_SCHEMA], "properties": Mapping}
+
+def _properties(value: Any) -> Any:
+    """The shape of properties: every one of them is a schema."""
+    return dict.fromkeys(value, _SCHEMA) if isinstance(value, Mapping) else Mapping
+
+
+_SCHEMA: dict[str, Any] = {"type": (str, list), "required": [str], "enum": (list, tuple), "properties": _properties}
+_SCHEMA |= {"items": _SCHEMA, "anyOf": [_SCHEMA]}
 TOOL_SHAPES = {"tools": [{"functionDeclarations": [{"name": str, "parameters": _SCHEMA}]}]}
 """Of what shape the tools of a payload are, for `misfits`."""
 
@@ -92,18 +98,21 @@ def _is_object(schema: Schema) -> bool:
     if any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf")):
         return True
     kinds = schema.get("type")
-    return "object" in [str(kind).lower() for kind in (kinds if isinstance(kinds, list) else [kinds])]
+    return "object" in [
+        kind.lower() for kind in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(kind, str)
+    ]
 
 
 def _ref_problems(schema: Any, path: str, book: RuleBook) -> Iterator[Problem]:
-    if isinstance(schema, (list, tuple)):
-        for at, item in enumerate(schema):
-            yield from _ref_problems(item, f"{path}[{at}]", book)
-    elif isinstance(schema, Mapping):
-        if isinstance(schema.get("$ref"), str) and set(schema) - {"$ref", "description", "default", "$defs"}:
-            yield book.problem(path, "schema_ref", "other keywords stand beside $ref.")
-        for key, value in schema.items():
-            yield from _ref_problems(value, f"{path}.{key}", book)
+    waiting = [(schema, path)]
+    while waiting:
+        one, where = waiting.pop()
+        if isinstance(one, (list, tuple)):
+            waiting += reversed([(item, f"{where}[{at}]") for at, item in enumerate(one)])
+        elif isinstance(one, Mapping):
+            if isinstance(one.get("$ref"), str) and set(one) - {"$ref", "description", "default", "$defs"}:
+                yield book.problem(where, "schema_ref", "other keywords stand beside $ref.")
+            waiting += reversed([(item, f"{where}.{key}") for key, item in one.items()])
 
 
 def _schema_problems(schema: Schema, path: str, book: RuleBook) -> Iterator[Problem]:

@@ -17,7 +17,6 @@ Block = dict[str, Any]
 
 OLDER_MODELS = re.compile(r"(?:.*/)?gemini-(?:pro\Z|pro-vision|[12](?:\.\d+)?-)")
 """Models that take no media inside a function response, and on some endpoints no ids of calls."""
-_NESTED = ("functionCall", "functionResponse", "inlineData", "fileData")
 
 
 def extend(messages: list[Message], group: Group[list[Block]], _used: UsedIds) -> None:
@@ -39,16 +38,15 @@ def fresh(message: Message) -> Message:
 
 def _copied(part: Block) -> Block:
     copy = part.copy()
-    for key in _NESTED:
-        held = copy.get(key)
-        if held is not None:
+    for key, held in part.items():
+        if type(held) is dict:
             copy[key] = held.copy()
     return copy
 
 
 def _append(messages: list[Message], role: str, parts: list[Block]) -> None:
     if messages and messages[-1]["role"] == role:
-        messages[-1]["parts"] += parts
+        messages[-1] = {"role": role, "parts": messages[-1]["parts"] + parts}
     else:
         messages.append({"role": role, "parts": parts})
 

@@ -17,14 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
-from foldmark.wire.anthropic_writing import input_of
-from foldmark.wire.gemini_reading import DATA, RESPONSE, derived_id, text_of_response, type_of_url
+from foldmark.wire.gemini_reading import DATA, PART, RESPONSE, derived_id, text_of_response, type_of_url
 from foldmark.wire.gemini_schema import PROVIDER, gemini_tools
 from foldmark.wire.gemini_spelling import as_sent
 from foldmark.wire.gemini_turns import OLDER_MODELS, Block, extend, for_older, fresh
 from foldmark.wire.grouping import Writer
 from foldmark.wire.media import left_out
-from foldmark.wire.plain import clean_text, clean_value, digest, parse_json
+from foldmark.wire.plain import HOLDERS, clean_text, clean_value, digest, input_of, objects_in, parse_json
+from foldmark.wire.shapes import misfits
 from foldmark.wire.strings import dirty_strings
 
 NAME_LIMIT = 64
@@ -35,6 +35,9 @@ OPENING = "[The conversation goes on from here.]"
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_.:-]")
 _ADDRESS = "$ref"
+_PAIRED = ("functionCall", "functionResponse")
+_MEDIA = ("inlineData", "fileData")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}\Z")
 
 
 def write(
@@ -190,10 +193,8 @@ def _object(text: str) -> Mapping[str, Any] | None:
 
 def refs_in(value: Any) -> set[str]:
     """What the `$ref` keys of a response name: Gemini refuses one that names anything but media of that response."""
-    if isinstance(value, Mapping):
-        own = {str(value[_ADDRESS])} if _ADDRESS in value else set[str]()
-        return own.union(*map(refs_in, value.values()))
-    return set[str]().union(*map(refs_in, value)) if isinstance(value, (list, tuple)) else set()
+    found = [one[_ADDRESS] for one in objects_in(value) if _ADDRESS in one]
+    return {"" if isinstance(ref, HOLDERS) else str(ref) for ref in found}
 
 
 def display_names(media: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -215,16 +216,31 @@ def _said(part: Part, *, is_model: bool) -> list[Block]:
     if isinstance(part, Opaque):
         if part.provider == PROVIDER:
             return [_whole(part)] if _holds_data(part) else []
-        kind = part.raw.get("type", "foreign")
-        return [] if is_model else [{"text": f"[a {kind} block of another provider is left out]"}]
+        what = f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]"
+        return [] if is_model else [{"text": clean_text(what)}]
     return [{"text": clean_text(part.text)}] if isinstance(part, ToolResult) and part.text.strip() else []
 
 
 def _holds_data(part: Opaque) -> bool:
-    """Whether a part of this provider holds one datum of a sort that we know: it refuses any other."""
+    """Whether a part of this provider holds one datum that it takes by itself: it refuses any other, and calls and
+    responses go out from events that can be paired."""
     sent = as_sent(part.raw)
     held = [key for key in DATA if key in sent]
-    return len(held) == 1 and isinstance(sent[held[0]], str if held[0] == "text" else Mapping)
+    if len(held) != 1 or held[0] in _PAIRED or misfits(sent, PART):
+        return False
+    return not media_faults(held[0], sent[held[0]])
+
+
+def media_faults(key: str, media: Any) -> list[tuple[str, str]]:
+    """(field, rule) of what is refused in `inlineData` or `fileData`; nothing for any other key."""
+    found: list[tuple[str, str]] = []
+    if key in _MEDIA and isinstance(media, Mapping):
+        kind = str(media.get("mimeType") or "")
+        if (not kind and key == "inlineData") or (kind.startswith("image/") and kind not in IMAGES):
+            found.append(("mimeType", "media_type"))
+        if key == "inlineData" and not _BASE64.match(str(media.get("data") or "")):
+            found.append(("data", "base64"))
+    return found
 
 
 def _whole(part: Opaque) -> Block:

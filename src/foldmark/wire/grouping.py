@@ -59,7 +59,8 @@ class Written(NamedTuple):
 class Writer(Generic[Form]):
     """Turns events into messages; a list that goes on from one written before costs only its new end.
 
-    `extend(messages, group, used)` writes one group; `copy(message)` makes a message that the caller may
+    `extend(messages, group, used)` writes one group, and may put another message in place of one of the newest two
+    (it never changes a message: that may be remembered). `copy(message)` makes a message that the caller may
     change. The last `keep` lists are remembered, so that a few sessions can take turns. `may_grow(message)` says
     whether a step that follows could be merged into this message.
     """
@@ -80,15 +81,15 @@ class Writer(Generic[Form]):
         events = list(events)
         known, groups = self._known_part(events)
         messages, used = list(known.messages), dict.fromkeys(known.used)
-        latest: tuple[int, int, int] | None = None
+        latest: tuple[int, int, list[Message], int] | None = None
         for group in groups:
             # A message of the same role might be merged into the one before: that is no place to go on from.
             if group.assistants and messages and not self._may_grow(messages[-1]):
-                latest = group.start, len(messages), len(used)
+                latest = group.start, len(messages), messages[-2:], len(used)
             self._extend(messages, group, used)
         if latest is not None:
-            start, written, ids = latest
-            newest = Written(events[:start], messages[:written], tuple(used)[:ids])
+            start, written, ends, ids = latest
+            newest = Written(events[:start], [*messages[: written - len(ends)], *ends], tuple(used)[:ids])
             rest = tuple(entry for entry in self._memory if entry is not known)
             self._memory = (newest, *rest[: self._keep - 1])
         copy = self._copy

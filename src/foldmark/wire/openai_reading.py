@@ -6,7 +6,7 @@ Accepts every shape of content: text, parts, null, refusals, images by address o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,10 +15,21 @@ from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage
 from foldmark.wire.media import image_of_url
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
+from foldmark.wire.shapes import misfits
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
 PROVIDER = "openai"
+PART = {
+    **{"type": str, "text": str, "refusal": str},
+    **{"image_url": {"url": str, "detail": str}, "input_audio": Mapping, "file": Mapping},
+}
+"""Of what shape a part of a message's content is, for `misfits`."""
+FOREIGN = (
+    *("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"),
+    *("input_text", "output_text", "input_image", "input_file"),
+)
+"""Blocks of other APIs: refused here."""
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_details")
 """Where compatible servers put a model's thinking. The keys are kept as they came and replayed as they
@@ -48,13 +59,13 @@ def read(reply: Any) -> list[Event]:
     return [msgspec.structs.replace(event, **fields) for event in events]
 
 
-def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None) -> Transcript:
+def read_messages(messages: Any, system: Any = None, tools: Any = None) -> Transcript:
     """A message list as a transcript. Leading system and developer messages are the system text; later ones
     are events where they stand. Raises WireError with the path `messages[i]…`."""
     texts = [as_text(system, "system")] if system else []
     events: list[Event] = []
     names: dict[str, str] = {}
-    for at, message in enumerate(messages):
+    for at, message in enumerate(items(messages, "messages")):
         read_now = read_message(message, f"messages[{at}]", names)
         if not events and all(event.role == "system" for event in read_now):
             texts += [event.text for event in read_now]
@@ -69,7 +80,8 @@ def read_messages(messages: Iterable[Any], system: Any = None, tools: Any = None
 
 def read_payload(payload: Mapping[str, Any]) -> Transcript:
     """A whole payload (`messages` and `tools`) as a transcript. Raises WireError."""
-    return read_messages(items(payload.get("messages"), "messages"), tools=payload.get("tools"))
+    payload = as_mapping(payload, "payload")
+    return read_messages(payload.get("messages"), tools=payload.get("tools"))
 
 
 def read_usage(usage: Any) -> Usage | None:
@@ -88,7 +100,7 @@ def read_usage(usage: Any) -> Usage | None:
 def read_message(message: Any, path: str, names: dict[str, str] | None = None) -> list[Event]:
     """One message as events. `names` maps call ids to tool names: it is added to, and names results."""
     message = as_mapping(message, path)
-    role = message.get("role")
+    role = as_text(message.get("role"), f"{path}.role")
     if role in ("system", "developer"):
         return [Event(role="system", origin="injected", parts=_content(message.get("content"), f"{path}.content"))]
     if role == "user":
@@ -195,4 +207,7 @@ def _part(part: Any, path: str) -> Part:
         return image_of_url(url, as_text(image.get("detail"), f"{path}.image_url.detail"))
     if not isinstance(kind, str):
         raise WireError(f"{path}.type", "a content part has no type.")
-    return Opaque(PROVIDER, {key: plain(value) for key, value in part.items() if key != "cache_control"})
+    whole = {key: plain(value) for key, value in part.items() if key != "cache_control"}
+    for place in misfits(whole, PART):
+        raise WireError(f"{path}{place}", "is not of the shape that the API takes.")
+    return Opaque(PROVIDER, whole)

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foldmark.wire.media import SUPPORTED, image_of_url
+from foldmark.wire.openai_reading import FOREIGN, PART
 from foldmark.wire.openai_writing import ID_LIMIT
 from foldmark.wire.plain import is_json
-from foldmark.wire.strings import DIRT, dirty_strings, misshapen
+from foldmark.wire.shapes import LIST, Form, misshapen, text_or
+from foldmark.wire.strings import DIRT, dirty_strings
 from foldmark.wire.values import Problem, Rule, RuleBook
 
 RULES = (
@@ -71,20 +73,20 @@ BOOK = RuleBook("openai", RULES)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _MESSAGE_NAME = re.compile(r"[^\s<|\\/>]+\Z")
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_FOREIGN_BLOCKS = (
-    *("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"),
-    *("input_text", "output_text", "input_image", "input_file"),
-)
 _FIELDS = frozenset(
     ["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations"]
 )
 MOST_IMAGES = 5
 
-_LIST = (list, tuple)
-_HEAD = {"messages": _LIST, "tools": [{"type": str, "function": {"name": str, "description": str}}]}
-_CALL = {"id": str, "type": str, "function": {"name": str}, "custom": Mapping}
-_MESSAGE = {"role": str, "name": str, "tool_call_id": str, "tool_calls": [_CALL]}
-_PART = {"type": str, "text": str, "image_url": {"url": str}}
+_CALL = {"id": str, "type": str, "function": {"name": str}, "custom": {"name": str}}
+_FORM = Form(
+    key="messages",
+    head={"messages": LIST, "tools": [{"type": str, "function": {"name": str, "description": str}}]},
+    message={
+        **{"role": str, "name": str, "content": text_or([PART]), "refusal": str, "audio": Mapping},
+        **{"tool_call_id": str, "tool_calls": [_CALL], "function_call": Mapping},
+    },
+)
 
 
 def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bool = False) -> list[Problem]:
@@ -93,15 +95,11 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
     `known_prefix` messages at the front were validated before and are not looked at again (only the calls of
     the last round among them are).
     """
+    if wrong := misshapen(payload, _FORM, known_prefix):
+        return BOOK.shapes(wrong)
     messages: Sequence[Mapping[str, Any]] = payload.get("messages") or ()
     if not messages:
         return [BOOK.problem("messages", "no_messages", "there is no message to send.")]
-    wrong = [
-        BOOK.problem(path, "shape", "is not of the shape that the API takes.")
-        for path in misshapen(payload, "messages", known_prefix, _HEAD, _MESSAGE, {"content": _PART})
-    ]
-    if wrong:
-        return wrong
     found = _problems(payload, messages, known_prefix)
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
 
@@ -278,7 +276,7 @@ def _content_problems(message: Mapping[str, Any], path: str) -> Iterator[Problem
         return
     for number, part in enumerate(content):
         kind = part.get("type")
-        if kind in _FOREIGN_BLOCKS:
+        if kind in FOREIGN:
             yield BOOK.problem(f"{where}[{number}].type", "content_type", f"{kind!r} is a block of another API.")
         if kind == "text" and not str(part.get("text") or "").strip():
             yield BOOK.problem(f"{where}[{number}]", "blank_content", "the text is empty or only white space.")

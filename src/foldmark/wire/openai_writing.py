@@ -14,8 +14,9 @@ from typing import Any
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.wire.grouping import Group, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out, url_of_image
-from foldmark.wire.openai_reading import PROVIDER
+from foldmark.wire.openai_reading import FOREIGN, PART, PROVIDER, REASONING_KEYS
 from foldmark.wire.plain import clean_text, clean_value, compact_json, is_json, safe_name
+from foldmark.wire.shapes import fits
 from foldmark.wire.tools import openai_tools
 
 ID_LIMIT = 40
@@ -23,6 +24,10 @@ NAME_LIMIT = 64
 EMPTY_RESULT = "(no output)"
 """Written for an empty tool result: strict servers refuse empty content, and a silent result makes models
 stop."""
+
+_THINKING = frozenset(REASONING_KEYS)
+_NEUTRAL = frozenset(["text", "refusal", "image_url", *FOREIGN])
+"""Parts that are never carried whole, because an event has them as its own, or that are of other APIs."""
 
 Message = dict[str, Any]
 
@@ -60,7 +65,7 @@ def lost(events: Iterable[Event]) -> list[str]:
         for part in event.parts if event.role != "control" else ():
             if isinstance(part, Reasoning) and not _replayable(part):
                 what = f"reasoning of {part.provider or 'an unnamed provider'}"
-            elif isinstance(part, Opaque) and (part.provider != PROVIDER or event.role == "tool"):
+            elif isinstance(part, Opaque) and not _is_sent(part, event.role):
                 what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
             elif isinstance(part, Image) and (event.role != "user" or not is_supported(part)):
                 what = f"image of type {part.media_type or 'unknown'}"
@@ -111,7 +116,7 @@ def _join(first: Message, second: Message) -> None:
         if all(isinstance(content, str) for content in both):
             first["content"] = "\n\n".join(both)
         else:
-            first["content"] = [part for content in both for part in _as_parts(content)]
+            first["content"] = [part for content in both for part in as_parts(content)]
     for key, value in second.items():
         if key == "tool_calls":
             first["tool_calls"] = first.get("tool_calls", []) + value
@@ -119,7 +124,8 @@ def _join(first: Message, second: Message) -> None:
             first[key] = value
 
 
-def _as_parts(content: Any) -> list[Message]:
+def as_parts(content: Any) -> list[Message]:
+    """The content of a message as a list of parts."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
@@ -139,7 +145,7 @@ def _assistant(event: Event) -> Message:
         if isinstance(part, Reasoning) and part.raw is not None and _replayable(part):
             message.update(clean_value(part.raw))
         elif isinstance(part, Opaque) and part.provider == PROVIDER and isinstance(part.raw.get("audio"), Mapping):
-            message["audio"] = {"id": part.raw["audio"].get("id")}
+            message["audio"] = clean_value({"id": part.raw["audio"].get("id")})
     if calls := event.calls:
         message["tool_calls"] = [_call(call) for call in calls]
     has_words = message["content"] is not None or "audio" in message or bool(calls)
@@ -147,7 +153,7 @@ def _assistant(event: Event) -> Message:
 
 
 def _replayable(part: Reasoning) -> bool:
-    return part.provider == PROVIDER and part.raw is not None
+    return part.provider == PROVIDER and part.raw is not None and part.raw.keys() <= _THINKING
 
 
 def _call(call: ToolCall) -> Message:
@@ -200,7 +206,7 @@ def _content(event: Event) -> Any:
         elif isinstance(part, Image) and event.role == "user":
             parts.append(_image(part))
         elif isinstance(part, Opaque) and event.role != "assistant":
-            parts.append(_opaque(part))
+            parts += _opaque(part, event.role)
         elif isinstance(part, ToolResult):
             parts.append({"type": "text", "text": clean_text(part.text) or EMPTY_RESULT})
     if len(parts) == 1 and parts[0]["type"] == "text":
@@ -217,13 +223,21 @@ def _image(image: Image) -> Message:
     return {"type": "image_url", "image_url": address}
 
 
-def _opaque(part: Opaque) -> Message:
+def _opaque(part: Opaque, role: str) -> list[Message]:
     if part.provider == PROVIDER:
-        return dict(clean_value(part.raw))
-    return {
-        "type": "text",
-        "text": f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]",
-    }
+        return [dict(clean_value(part.raw))] if _is_sent(part, role) else []
+    what = f"[a {part.raw.get('type', 'foreign')} block of another provider is left out]"
+    return [{"type": "text", "text": clean_text(what)}]
+
+
+def _is_sent(part: Opaque, role: str) -> bool:
+    """Whether something carried whole goes out: sound that the model made, and parts of this API of their own sort."""
+    if part.provider != PROVIDER or role == "tool":
+        return False
+    if role == "assistant":
+        return isinstance(part.raw.get("audio"), Mapping)
+    kind = part.raw.get("type")
+    return isinstance(kind, str) and bool(kind) and kind not in _NEUTRAL and fits(part.raw, PART)
 
 
 _WRITER: Writer[Message] = Writer(_form, _extend, _fresh)

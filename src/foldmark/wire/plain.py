@@ -6,14 +6,26 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from foldmark.errors import WireError
 
+HOLDERS = (dict, list, tuple, Mapping)
+"""What holds other values (`dict` first: it is asked for most)."""
 REPLACEMENT = "\ufffd"
+DEEPEST = 200
+"""Levels of lists and objects inside each other. Nothing that people or models write has a tenth of them, and what
+cleans and encodes a value goes down level by level."""
+
+
+class TooDeep(ValueError):
+    """JSON that is nested deeper than anything here goes down."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested more than {DEEPEST} levels deep")
 
 
 def plain(value: Any) -> Any:
@@ -68,8 +80,12 @@ def as_count(value: Any) -> int:
 
 
 def compact_json(value: Any) -> str:
-    """JSON text without spaces, keys in arrival order, so that the same value always gives the same bytes."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON text without spaces, keys in arrival order, so that the same value always gives the same bytes. Raises
+    WireError for a value that is too deep to be written."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError as error:
+        raise too_deep("value") from error
 
 
 def clean_text(text: str) -> str:
@@ -87,15 +103,51 @@ def clean_text(text: str) -> str:
     return text
 
 
-def clean_value(value: Any) -> Any:
-    """The same JSON value with every text (keys too) cleaned."""
+def clean_value(value: Any, room: int = DEEPEST) -> Any:
+    """The same JSON value with every text (keys too) cleaned. Raises WireError when it is more than `room` levels
+    deep."""
     if isinstance(value, str):
         return clean_text(value)
+    if not isinstance(value, HOLDERS):
+        return value
+    if not room:
+        raise too_deep("value")
     if isinstance(value, Mapping):
-        return {clean_text(str(key)): clean_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean_value(item) for item in value]
-    return value
+        return {clean_text(str(key)): clean_value(item, room - 1) for key, item in value.items()}
+    return [clean_value(item, room - 1) for item in value]
+
+
+def too_deep(path: str) -> WireError:
+    return WireError(path, f"is {TooDeep()}, which nothing here goes down and no provider takes.")
+
+
+def is_deep(value: Any) -> bool:
+    """Whether lists and objects stand more than `DEEPEST` levels inside each other. Goes level by level, so that no
+    depth is too much for it."""
+    level = [value] if isinstance(value, HOLDERS) else []
+    for _ in range(DEEPEST):
+        if not level:
+            return False
+        inside = [inner for one in level for inner in (one.values() if isinstance(one, Mapping) else one)]
+        level = [inner for inner in inside if isinstance(inner, HOLDERS)]
+    return bool(level)
+
+
+def objects_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object inside a value, itself included, whatever its depth; in no order that means anything."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+
+
+def is_deep_text(text: str, value: Any) -> bool:
+    """Whether the value that was decoded from a text is too deep; nearly every text is cleared by its brackets."""
+    return text.count("[") + text.count("{") > DEEPEST and is_deep(value)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -106,17 +158,32 @@ _STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def parse_json(text: str) -> Any:
-    """The value of strict JSON text (no NaN, no infinity). Raises ValueError."""
+    """The value of strict JSON text (no NaN, no infinity). Raises ValueError, for more than `DEEPEST` levels too."""
     try:
-        return _STRICT.decode(text)
+        value = _STRICT.decode(text)
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise TooDeep from error
+    if is_deep_text(text, value):
+        raise TooDeep
+    return value
+
+
+def input_of(arguments: str) -> dict[str, Any]:
+    """Arguments as an object, as two of the APIs want them; anything that is no JSON object is wrapped as
+    `{"_raw": "…"}`."""
+    if not arguments.strip():
+        return {}
+    try:
+        value = parse_json(arguments)
+    except ValueError:
+        value = None
+    return clean_value(value) if isinstance(value, dict) else {"_raw": clean_text(arguments)}
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is strict JSON."""
+    """Whether a text is strict JSON, and not deeper than `DEEPEST` levels."""
     try:
-        msgspec.json.decode(text)
+        return not is_deep_text(text, msgspec.json.decode(text))
     except (ValueError, RecursionError, UnicodeEncodeError):
         # Escaped lone surrogates are JSON to a provider and not to this decoder: ask the slower one.
         try:

@@ -13,6 +13,7 @@ from foldmark.errors import WireError
 from foldmark.events import Image, ToolResult
 from foldmark.wire.media import image_of_url, is_supported, url_of_image
 from foldmark.wire.plain import as_mapping, as_name, as_text, clean_text, clean_value, compact_json, items, parse_json
+from foldmark.wire.shapes import fits, text_or
 
 PROVIDER = "openai-responses"
 
@@ -49,6 +50,8 @@ HOSTED = frozenset(
 )
 """What ran on the provider's side inside a step: carried whole, with nothing of ours to answer."""
 INPUT_ONLY = frozenset(["mcp_approval_response", "additional_tools", "configuration_update", "compaction_trigger"])
+_NEUTRAL = frozenset(["message", "reasoning", *CALLS, *ANSWERS])
+"""Items that are parts of events in their own right, never carried whole."""
 KNOWN = HOSTED | INPUT_ONLY | {"message", "reasoning", "compaction", *CALLS, *ANSWERS}
 """Types that need no warning. `item_reference` does: what it points to is held by the provider and cannot be read."""
 
@@ -57,6 +60,55 @@ ID_PREFIXES = {
     "web_search_call": "ws",
 }
 """How ids of items begin; the API refuses others (`Expected an ID that begins with 'fc'`)."""
+
+
+_BLOCK = {"type": str, "text": str, "refusal": str, "detail": str}
+_WORDS = text_or([_BLOCK])
+_FIELDS = {"type": str, "role": str, "id": str, "call_id": str, "name": str}
+_SHAPES: dict[str, Any] = {
+    "message": {"content": _WORDS},
+    "reasoning": {"summary": [Mapping], "content": [Mapping], "encrypted_content": str},
+    "compaction": {"encrypted_content": str},
+    "local_shell_call": {"action": Mapping},
+    "shell_call": {"action": Mapping},
+    "apply_patch_call": {"operation": Mapping},
+    "computer_call": {"action": Mapping, "actions": [Mapping]},
+    "custom_tool_call": {"input": str},
+    "function_call_output": {"output": _WORDS},
+    "custom_tool_call_output": {"output": _WORDS},
+    "shell_call_output": {"output": text_or([{"stdout": str, "stderr": str, "outcome": {"type": str}}])},
+    "apply_patch_call_output": {"output": str},
+    "computer_call_output": {"output": Mapping},
+    "tool_search_output": {"tools": [Mapping]},
+}
+
+
+def item_shape(item: Any) -> Any:
+    """The shape that an item of this type has, for `misfits`; nothing has that of an item which nothing tells the type
+    of."""
+    if not isinstance(item, Mapping) or not isinstance(item.get("type") or "", str):
+        return _FIELDS
+    kind = item.get("type") or ("message" if "role" in item else "item_reference" if "id" in item else "")
+    return {**_FIELDS, **_SHAPES.get(kind, {})} if kind else ()
+
+
+def is_block(raw: Mapping[str, Any]) -> bool:
+    """Whether something carried whole is a block of a message, not an item of its own."""
+    return str(raw.get("type")).startswith(("input_", "output_")) or raw.get("type") == "computer_screenshot"
+
+
+def is_sendable_item(raw: Mapping[str, Any]) -> bool:
+    """Whether an item that was carried whole may go out: its type is no part of an event in its own right, and it has
+    its shape. A tool search of the provider's side is the one call that is nobody's to answer."""
+    kind = raw.get("type")
+    if not isinstance(kind, str) or not kind or is_block(raw) or not fits(raw, item_shape):
+        return False
+    return kind not in _NEUTRAL or (kind.startswith("tool_search") and not raw.get("call_id"))
+
+
+def is_sendable_block(raw: Mapping[str, Any]) -> bool:
+    """Whether a block that was carried whole may go out in a message to the model or in an answer."""
+    return is_block(raw) and raw.get("type") not in ("input_text", "output_text") and fits(raw, _BLOCK)
 
 
 def kind_of(item: Mapping[str, Any], path: str) -> str:
@@ -138,7 +190,8 @@ def read_answer(item: Mapping[str, Any], kind: str, path: str) -> Answer | None:
     """A shell's, patch's, screen's or tool search's answer; None for one that is text or a list of blocks."""
     output = item.get("output")
     if kind == "shell_call_output" and isinstance(output, (list, tuple)):
-        return _read_shell([as_mapping(chunk, f"{path}.output[{at}]") for at, chunk in enumerate(output)])
+        chunks = [as_mapping(chunk, f"{path}.output[{at}]") for at, chunk in enumerate(output)]
+        return _read_shell(chunks, f"{path}.output")
     if kind == "apply_patch_call_output":
         return Answer(as_text(output, f"{path}.output"), is_error=item.get("status") == "failed")
     if kind == "computer_call_output":
@@ -151,10 +204,10 @@ def read_answer(item: Mapping[str, Any], kind: str, path: str) -> Answer | None:
     return None
 
 
-def _read_shell(chunks: Sequence[Mapping[str, Any]]) -> Answer:
+def _read_shell(chunks: Sequence[Mapping[str, Any]], path: str) -> Answer:
     """The words of all chunks in order; how long each was and how it ended is kept beside them."""
     pieces = [str(chunk.get(stream) or "") for chunk in chunks for stream in ("stdout", "stderr")]
-    outcomes = [chunk.get("outcome") or {} for chunk in chunks]
+    outcomes = [as_mapping(chunk.get("outcome") or {}, f"{path}[{at}].outcome") for at, chunk in enumerate(chunks)]
     failed = any(outcome.get("type") == "timeout" or outcome.get("exit_code") for outcome in outcomes)
     lengths = [len(piece) for piece in pieces]
     return Answer("".join(pieces), is_error=failed, rest={"lengths": lengths, "outcomes": outcomes})

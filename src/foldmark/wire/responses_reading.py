@@ -21,13 +21,25 @@ import msgspec
 from foldmark.errors import WireError
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage
 from foldmark.wire.media import image_of_url
-from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, parse_json, plain
+from foldmark.wire.plain import (
+    DEEPEST,
+    as_count,
+    as_mapping,
+    as_name,
+    as_text,
+    compact_json,
+    items,
+    parse_json,
+    plain,
+    too_deep,
+)
 from foldmark.wire.responses_items import (
     CALLS,
     KNOWN,
     PROVIDER,
     arguments_of,
     is_answer,
+    is_block,
     is_call,
     is_of_a_step,
     kind_of,
@@ -79,6 +91,7 @@ def read_messages(messages: Any, system: Any = None, tools: Any = None) -> Trans
 
 def read_payload(payload: Mapping[str, Any]) -> Transcript:
     """A whole payload (`instructions`, `input`, `tools`) as a transcript. Raises WireError."""
+    payload = as_mapping(payload, "payload")
     return read_messages(payload.get("input"), payload.get("instructions"), payload.get("tools"))
 
 
@@ -123,7 +136,10 @@ def about(event: Event) -> dict[str, Any]:
     """What this wire keeps of an event beside its neutral parts: of an assistant event `calls` (call id to type and
     fields) and `is_reasoned`, of a tool event the fields of its item."""
     text = event.meta.get(PROVIDER)
-    found = parse_json(text) if text else {}
+    try:
+        found = parse_json(text) if text else {}
+    except ValueError:  # not of our writing
+        found = {}
     return found if isinstance(found, dict) else {}
 
 
@@ -148,11 +164,6 @@ def _unknown(events: Iterable[Event]) -> list[str]:
         if isinstance(part, Opaque) and part.provider == PROVIDER and not is_block(part.raw)
     }
     return [f"items of type {kind!r} are kept whole and not read" for kind in sorted(kinds - KNOWN)]
-
-
-def is_block(raw: Mapping[str, Any]) -> bool:
-    """Whether something carried whole is a block of a message, not an item of its own."""
-    return str(raw.get("type")).startswith(("input_", "output_")) or raw.get("type") == "computer_screenshot"
 
 
 def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,7 +205,7 @@ def _step(pieces: list[_Piece], names: dict[str, str]) -> Event:
         kept["calls"] = calls
     if {piece.kind for piece in pieces} - {"message", "function_call"} > {"reasoning"}:
         kept["is_reasoned"] = True
-    return msgspec.structs.replace(event, meta={PROVIDER: compact_json(kept)}) if kept else event
+    return msgspec.structs.replace(event, meta={PROVIDER: compact_json(_deep(kept))}) if kept else event
 
 
 def _piece(item: Mapping[str, Any], kind: str, path: str) -> _Piece:
@@ -218,12 +229,14 @@ def _reasoning(item: Mapping[str, Any], path: str) -> Reasoning:
     return Reasoning(words, PROVIDER, {"type": "reasoning"} | _deep(item))
 
 
-def _deep(value: Any) -> Any:
-    """SDK objects inside a value as plain data."""
+def _deep(value: Any, room: int = DEEPEST) -> Any:
+    """SDK objects inside a value as plain data. Raises WireError when it is more than `room` levels deep."""
     value = plain(value)
+    if not room:
+        raise too_deep("item")
     if isinstance(value, Mapping):
-        return {str(key): _deep(item) for key, item in value.items()}
-    return [_deep(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {str(key): _deep(item, room - 1) for key, item in value.items()}
+    return [_deep(item, room - 1) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _words(item: Mapping[str, Any], path: str) -> _Piece:
@@ -251,7 +264,7 @@ def _parted(piece: _Piece, head: Mapping[str, Any] | None = None) -> _Piece:
 
 def _given(item: Mapping[str, Any], kind: str, path: str, names: Mapping[str, str]) -> Event:
     if kind == "message":
-        role, content = item.get("role"), _content(item.get("content"), f"{path}.content")
+        role, content = as_text(item.get("role"), f"{path}.role"), _content(item.get("content"), f"{path}.content")
         if role == "user":
             return Event(role="user", origin="user", parts=content)
         if role in ("system", "developer"):

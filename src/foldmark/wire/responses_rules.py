@@ -10,17 +10,16 @@ from typing import Any
 from foldmark.wire.media import SUPPORTED, image_of_url
 from foldmark.wire.plain import is_json
 from foldmark.wire.responses_ids import ID_LIMIT, is_valid_id
-from foldmark.wire.responses_items import ANSWERS, CALLS, KNOWN, Item
+from foldmark.wire.responses_items import ANSWERS, CALLS, KNOWN, Item, item_shape
 from foldmark.wire.responses_refusals import BOOK, RULES
-from foldmark.wire.strings import DIRT, dirty_strings, misshapen
+from foldmark.wire.shapes import LIST, Form, misshapen, text_or
+from foldmark.wire.strings import DIRT, dirty_strings
 from foldmark.wire.values import Problem
 
 __all__ = ["RULES", "validate"]
 
 MINIMUM_OUTPUT = 16
-_HEAD = {"input": (list, tuple), "tools": [{"type": str, "name": str}]}
-_ITEM = {"type": str, "role": str, "id": str, "call_id": str, "name": str}
-_BLOCK = {"type": str, "text": str}
+_FORM = Form(key="input", head={"input": text_or(LIST), "tools": [{"type": str, "name": str}]}, message=item_shape)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _ROLES = ("system", "developer", "user", "assistant")
 _BOUND = ("message", "function_call", "custom_tool_call")
@@ -35,16 +34,16 @@ def validate(payload: Mapping[str, Any], known_prefix: int = 0, *, suspected: bo
 
     `known_prefix` items at the front were validated before and are not looked at again (only their ids are).
     """
+    if wrong := misshapen(payload, _FORM, known_prefix):
+        return BOOK.shapes(wrong)
     given = payload.get("input") or ()
     if isinstance(given, str):
-        payload = {**payload, "input": [{"role": "user", "content": given}]}
-    items: Sequence[Item] = payload.get("input") or ()
+        given = [{"role": "user", "content": given}]
+        payload = {**payload, "input": given}
+    items: Sequence[Item] = given
     if not items:
         elsewhere = any(payload.get(key) for key in ("previous_response_id", "prompt", "conversation"))
         return [] if elsewhere else [BOOK.problem("input", "no_messages", "there is no item to send.")]
-    wrong = list(misshapen(payload, "input", known_prefix, _HEAD, _ITEM, {"content": _BLOCK, "summary": Mapping}))
-    if wrong := wrong or [f"input[{at}]" for at in range(known_prefix, len(items)) if not _kind(items[at])]:
-        return [BOOK.problem(path, "shape", "is not of the shape that the API takes.") for path in wrong]
     found = list(_problems(payload, items, known_prefix))
     return found if suspected else [problem for problem in found if problem.certainty == "known"]
 
@@ -248,11 +247,7 @@ def _output_problems(item: Mapping[str, Any], kind: str, path: str) -> Iterator[
     if output is None and kind not in ("apply_patch_call_output", "tool_search_output"):
         yield BOOK.problem(f"{path}.output", "output_missing", "the answer holds no output.")
     elif isinstance(output, (list, tuple)) and kind in ("function_call_output", "custom_tool_call_output"):
-        wrong = [number for number, block in enumerate(output) if not isinstance(block, Mapping)]
-        if wrong:
-            yield BOOK.problem(f"{path}.output[{wrong[0]}]", "shape", "is not of the shape that the API takes.")
-        else:
-            yield from _block_problems(output, f"{path}.output", is_output=False)
+        yield from _block_problems(output, f"{path}.output", is_output=False)
 
 
 def _call_id_problems(call_id: Any, path: str, *, is_needed: bool) -> Iterator[Problem]:

@@ -20,22 +20,29 @@ from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, 
 from foldmark.wire.grouping import Group, UsedIds, Writer
 from foldmark.wire.media import is_supported, left_out, url_of_image
 from foldmark.wire.openai_writing import valid_arguments
-from foldmark.wire.plain import clean_text, clean_value, safe_name
+from foldmark.wire.plain import clean_text, clean_value, compact_json, safe_name
 from foldmark.wire.responses_ids import ID_LIMIT, is_valid_id, make_unique, settled
 from foldmark.wire.responses_items import (
     CALLS,
     PROVIDER,
     Item,
     arguments_of,
+    is_sendable_block,
+    is_sendable_item,
+    item_shape,
     with_arguments,
     written_answer,
 )
-from foldmark.wire.responses_reading import about, is_block
+from foldmark.wire.responses_reading import about
+from foldmark.wire.shapes import fits
 from foldmark.wire.strings import dirty_strings
 from foldmark.wire.tools import responses_tools
 
 NAME_LIMIT = 64
 EMPTY_RESULT = "(no output)"
+_ASKING = {"mcp_approval_request": "id", "program": "call_id"}
+_GIVING = {"mcp_approval_response": "approval_request_id", "program_output": "call_id"}
+"""Items of the provider's side that come in two halves, and the field that links them."""
 _OURS = ("type", "lengths", "outcomes", "output", "is_linked_by_id")
 """What is kept of an answer's item so that it can be built again, and is no field of it."""
 
@@ -70,21 +77,29 @@ def lost(events: Iterable[Event]) -> list[str]:
     that cannot go back, what hosted tools did without it, images of the assistant or of refused types, and error
     marks of most results."""
     counts: dict[str, int] = {}
-    for event in events:
-        written = _form(event) if event.role == "assistant" else []
-        for part in event.parts if event.role != "control" else ():
+    sent = [event for event in events if event.role != "control"]
+    whole = any(isinstance(part, (Reasoning, Opaque)) for event in sent for part in event.parts)
+    written = {compact_json(item) for item in _WRITER.messages(sent) if item["type"] != "message"} if whole else set()
+    for event in sent:
+        for part in event.parts:
             if what := _lost(part, event, written):
                 counts[what] = counts.get(what, 0) + 1
     return [f"{count} x {what}" for what, count in counts.items()]
 
 
-def _lost(part: Part, event: Event, written: list[Item]) -> str:
-    if isinstance(part, Reasoning) and part.raw not in written:
+def _lost(part: Part, event: Event, written: set[str]) -> str:
+    if isinstance(part, Reasoning) and not (is_replayable(part) and compact_json(part.raw) in written):
         return f"reasoning of {part.provider or 'an unnamed provider'}"
     if isinstance(part, Opaque) and part.provider != PROVIDER:
         return f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
-    if isinstance(part, Opaque) and event.role == "assistant" and clean_value(part.raw) not in written:
-        return f"{part.raw.get('type', 'block')} item without its reasoning"
+    if isinstance(part, Opaque):
+        may_stand = event.role == "assistant" or (event.role != "tool" and len(event.parts) == 1)
+        if may_stand and _is_item(part):
+            other = "reasoning" if event.role == "assistant" else "other half"
+            is_sent = compact_json(clean_value(part.raw)) in written
+            return "" if is_sent else f"{part.raw['type']} item without its {other}"
+        if event.role == "assistant" or not _is_own_block(part):
+            return f"{part.raw.get('type', 'block')} block that cannot stand there"
     if isinstance(part, Image) and (event.role == "assistant" or not is_supported(part)):
         return f"image of type {part.media_type or 'unknown'}"
     if isinstance(part, ToolResult):
@@ -101,6 +116,8 @@ def is_replayable(part: Reasoning) -> bool:
     if part.provider != PROVIDER or raw is None or raw.get("type") != "reasoning" or any(dirty_strings(raw, "")):
         return False
     if "id" in raw and not is_valid_id(raw):
+        return False
+    if not fits(raw, item_shape):
         return False
     return isinstance(raw.get("summary"), list) and any(raw.get(key) for key in ("encrypted_content", "content", "id"))
 
@@ -122,13 +139,13 @@ def _form(event: Event) -> list[Item]:
 
 def _assistant(event: Event) -> list[Item]:
     kept = about(event)
-    calls: Mapping[str, Any] = kept.get("calls") or {}
+    calls = _mapping(kept.get("calls"))
     found: list[Item | None] = []
     for part in event.parts:
         if isinstance(part, Reasoning):
             found.append(dict(part.raw) if part.raw is not None and is_replayable(part) else None)
         elif isinstance(part, ToolCall):
-            found.append(_call(part, calls.get(part.id) or {}))
+            found.append(_call(part, _mapping(calls.get(part.id))))
         elif isinstance(part, Opaque):
             if _is_item(part):
                 found.append(dict(clean_value(part.raw)))
@@ -136,6 +153,10 @@ def _assistant(event: Event) -> list[Item]:
             _say(found, part)
     items = settled(found, bool(kept.get("is_reasoned")), {})
     return [_dressed(item) if item["type"] == "message" else item for item in items]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _dressed(item: Item) -> Item:
@@ -176,7 +197,7 @@ def _short(blocks: list[Item], kind: str) -> Any:
 
 
 def _is_item(part: Opaque) -> bool:
-    return part.provider == PROVIDER and isinstance(part.raw.get("type"), str) and not is_block(part.raw)
+    return part.provider == PROVIDER and is_sendable_item(part.raw)
 
 
 def _call(call: ToolCall, fields: Mapping[str, Any]) -> Item:
@@ -210,7 +231,7 @@ def _answer(event: Event, result: ToolResult) -> Item:
 
 
 def _is_own_block(part: Opaque) -> bool:
-    return part.provider == PROVIDER and is_block(part.raw)
+    return part.provider == PROVIDER and is_sendable_block(part.raw)
 
 
 def _blocks(parts: Iterable[Any]) -> list[Item]:
@@ -252,9 +273,9 @@ def _extend(items: list[Item], group: Group[list[Item]], used: UsedIds) -> None:
         at = places.get(answers[number]["call_id"])
         if at is not None and event.result:
             steps[at], answers[number] = _paired(steps[at], answers[number], event.result, about(event))
-    used.update((f"?{item.get('id')}", None) for item in steps if item["type"] == "mcp_approval_request")
+    used.update((f"?{item.get(field)}", None) for item in steps if (field := _ASKING.get(item["type"])))
     given = [item for _, form in group.others for item in form]
-    items += steps + answers + [item for item in given if _is_linked(item, used)]
+    items += [item for item in steps + answers + given if _is_linked(item, used)]
 
 
 def _paired(call: Item, answer: Item, result: ToolResult, rest: Mapping[str, Any]) -> tuple[Item, Item]:
@@ -269,8 +290,10 @@ def _paired(call: Item, answer: Item, result: ToolResult, rest: Mapping[str, Any
 
 
 def _is_linked(item: Item, used: UsedIds) -> bool:
-    """An approval without its request is refused: the request may be gone with the reasoning it came with."""
-    return item["type"] != "mcp_approval_response" or f"?{item.get('approval_request_id')}" in used
+    """An approval without its request is refused, as is what a program put out without the program: what was asked may
+    be gone with the reasoning it came with."""
+    field = _GIVING.get(item["type"])
+    return field is None or f"?{item.get(field)}" in used
 
 
 def _fresh(item: Item) -> Item:

@@ -1,4 +1,4 @@
-"""Finds text and shapes that cannot go over any wire. Knows nothing of what the messages of an API mean."""
+"""Finds text that cannot go over any wire. Knows nothing of what the messages of an API mean."""
 
 from __future__ import annotations
 
@@ -6,28 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-
-from foldmark.wire.shapes import misfits
-
-
-def misshapen(
-    payload: Mapping[str, Any], key: str, start: int, head: Any, message: Any, blocks: Mapping[str, Any]
-) -> Iterator[str]:
-    """Paths of what has not the shape that an API wants, so that rules may read without asking.
-
-    `head` is the shape of the payload, `key` its field of messages. From message `start` on, each fits `message`; a
-    field in `blocks` is text, or a list of that shape.
-    """
-    yield from misfits(payload, head, "")
-    messages: Any = payload.get(key)
-    for at in range(start, len(messages)) if isinstance(messages, (list, tuple)) else ():
-        path = f"{key}[{at}]"
-        yield from misfits(messages[at], message, path)
-        for field, shape in blocks.items() if isinstance(messages[at], Mapping) else ():
-            held = messages[at].get(field)
-            if held is not None and not isinstance(held, str):
-                yield from misfits(held, [shape], f"{path}.{field}")
-
 
 DIRT = {"unencodable": "holds a lone surrogate.", "nul": "holds U+0000."}
 
@@ -38,24 +16,26 @@ def dirty_strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
         # One encoding at C speed clears nearly every message; only a dirty one is searched.
         if b"\\u0000" not in msgspec.json.encode(value):
             return
-    except (UnicodeEncodeError, TypeError, ValueError):
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
         pass
     yield from _search(value, path)
 
 
 def _search(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        code = _dirt(value)
-        if code:
-            yield path, code
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            if isinstance(key, str) and (code := _dirt(key)):
-                yield f"{path}.{key!a}", code
-            yield from _search(item, f"{path}.{key}")
-    elif isinstance(value, (list, tuple)):
-        for at, item in enumerate(value):
-            yield from _search(item, f"{path}[{at}]")
+    """In order, whatever the depth: what stands inside waits on a stack with its path."""
+    waiting = [(value, path)]
+    while waiting:
+        one, where = waiting.pop()
+        if isinstance(one, str):
+            if code := _dirt(one):
+                yield where, code
+        elif isinstance(one, Mapping):
+            for key in one:
+                if isinstance(key, str) and (code := _dirt(key)):
+                    yield f"{where}.{key!a}", code
+            waiting += reversed([(item, f"{where}.{key}") for key, item in one.items()])
+        elif isinstance(one, (list, tuple)):
+            waiting += reversed([(item, f"{where}[{at}]") for at, item in enumerate(one)])
 
 
 def _dirt(text: str) -> str:

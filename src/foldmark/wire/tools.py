@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from foldmark.errors import WireError
 from foldmark.events import Event
-from foldmark.wire.plain import as_mapping, as_name, clean_value, safe_name
+from foldmark.wire.plain import as_mapping, as_name, as_text, clean_value, is_deep, items, safe_name, too_deep
 
 _RESPONSES_OWN = frozenset(
     [
@@ -28,11 +29,13 @@ def neutral_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
     A provider's own tool (web search and the like, which has no schema) is kept whole under `raw` with its
     `provider`, and is written to that provider only. Raises WireError with the path `tools[i]`.
     """
-    return [_neutral(as_mapping(tool, f"tools[{at}]"), f"tools[{at}]") for at, tool in enumerate(tools or ())]
+    return [_neutral(as_mapping(tool, f"tools[{at}]"), f"tools[{at}]") for at, tool in enumerate(items(tools, "tools"))]
 
 
 def _neutral(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
     if "raw" in tool and "provider" in tool:
+        as_mapping(tool["raw"], f"{path}.raw")
+        as_text(tool["provider"], f"{path}.provider")
         return dict(tool)
     kind = tool.get("type")
     if isinstance(tool.get("function"), Mapping):
@@ -44,9 +47,10 @@ def _neutral(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
         return neutral if neutral.get("strict") else {key: neutral[key] for key in neutral if key != "strict"}
     if kind is None and "name" in tool:
         return _described(tool, tool.get("parameters"), path)
-    provider = "openai" if kind == "custom" and "custom" in tool else _owner(str(kind))
+    kind = as_name(kind, f"{path}.type")
+    provider = "openai" if kind == "custom" and "custom" in tool else _owner(kind)
     raw = {key: value for key, value in tool.items() if key != "cache_control"}
-    return {"name": str(tool.get("name") or kind or ""), "provider": provider, "raw": raw}
+    return {"name": as_text(tool.get("name"), f"{path}.name") or kind, "provider": provider, "raw": raw}
 
 
 def _owner(kind: str) -> str:
@@ -57,12 +61,24 @@ def _owner(kind: str) -> str:
 def _described(tool: Mapping[str, Any], parameters: Any, path: str) -> dict[str, Any]:
     neutral = {
         "name": as_name(tool.get("name"), f"{path}.name"),
-        "description": tool.get("description") or "",
-        "parameters": parameters or dict(EMPTY_SCHEMA),
+        "description": as_text(tool.get("description"), f"{path}.description"),
+        "parameters": as_schema(parameters, f"{path}.parameters"),
     }
-    if tool.get("strict") is not None:
-        neutral["strict"] = tool["strict"]
-    return neutral
+    strict = tool.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        raise WireError(f"{path}.strict", f"expected true or false, found {type(strict).__name__}.")
+    return neutral if strict is None else {**neutral, "strict": strict}
+
+
+def as_schema(value: Any, path: str) -> Mapping[str, Any]:
+    """The value as a JSON schema, nothing as the empty one. Raises WireError at `path` when it is no object, or one
+    that is too deep."""
+    if not value:
+        return dict(EMPTY_SCHEMA)
+    schema = as_mapping(value, path)
+    if is_deep(schema):
+        raise too_deep(path)
+    return schema
 
 
 def _schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@ shapes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -66,3 +67,7 @@ class RuleBook:
 
     def problem(self, path: str, code: str, message: str) -> Problem:
         return Problem(path, code, message, self.rules[code].certainty)
+
+    def shapes(self, paths: Iterable[str]) -> list[Problem]:
+        """A problem for every path whose value is of the wrong shape."""
+        return [self.problem(path, "shape", "is not of the shape that the API takes.") for path in paths]
