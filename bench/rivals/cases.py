@@ -72,7 +72,9 @@ def heads_and_tails() -> Callable[[Rival], list[str]]:
         for tail in ([said("Yes."), user("New.")], [said("Yes."), user("New."), *step("z", 120)]):
             middle = steps(20) if head[-1]["role"] == "user" else [user("On."), *steps(20)]
             wanted = (checks.pairs, checks.summary_is_no_assistant, checks.alternates)
-            plays += [once([*head, *middle, *tail], Setting(budget), *wanted) for budget in (1_800, 3_000)]
+            plays += [
+                once([*head, *middle, *tail], Setting(budget, takes_turns=True), *wanted) for budget in (1_800, 3_000)
+            ]
     return all_of(*plays)
 
 

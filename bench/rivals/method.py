@@ -24,7 +24,8 @@ class Setting(NamedTuple):
 
     `is_limit`: the budget is all that the model can take. `is_growing`: the budget is the trigger, and what stays is by
     the method's own defaults (else methods with a dial get the widest setting that meets the budget). `rambles`: the
-    summariser returns twice what it read. `own_counter`: the method counts as it does out of the box.
+    summariser returns twice what it read. `own_counter`: the method counts as it does out of the box. `takes_turns`: the
+    server wants roles to alternate, and a method that can be told is told.
     """
 
     budget: int
@@ -33,6 +34,7 @@ class Setting(NamedTuple):
     is_growing: bool = False
     rambles: bool = False
     own_counter: bool = False
+    takes_turns: bool = False
 
 
 def opens_nothing(pointer: str) -> str:

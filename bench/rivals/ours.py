@@ -10,7 +10,7 @@ from bench.sizes import size
 from foldmark.errors import BudgetExceeded, NotFound
 from foldmark.policy import Policy
 from foldmark.session import Session
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, openai_chat, openai_strict
 
 
 def foldmark() -> Rival:
@@ -21,7 +21,8 @@ def foldmark() -> Rival:
     def start(setting: Setting) -> Turn:
         scaled = {"trigger_tokens": setting.budget, "landing_tokens": setting.budget // 3, "nothing_below": 0}
         window = _window_of(setting.budget) if setting.is_limit else WINDOW
-        wire = anthropic if setting.wire == "anthropic" else openai_chat
+        chat = openai_strict if setting.takes_turns else openai_chat
+        wire = anthropic if setting.wire == "anthropic" else chat
         budget = scaled if setting.is_growing else {"target_tokens": setting.budget}
         policy = Policy.coding(budget=budget, window=window)
         session = Session("rivals", policy=policy, clock=lambda: 1_000.0, new_id=lambda: "fork")
@@ -31,7 +32,9 @@ def foldmark() -> Rival:
             if not setting.is_growing:
                 session.compact(force=size(messages) > setting.budget, max_output=1_000)
             request = session.request(max_output=1_000, wire=wire)
-            return Answer(list(request.payload()["messages"]), lambda ref: _opened(session, ref))
+            # A session without a message has nothing to send, and `payload` would say so.
+            shown = request.payload()["messages"] if request.messages else []
+            return Answer(list(shown), lambda ref: _opened(session, ref))
 
         return turn
 
@@ -46,12 +49,13 @@ def _window_of(ceiling: int) -> int:
 
 
 def _opened(session: Session, ref: str) -> str:
-    """As `recall` in docs/how-to/use-in-your-loop.md does it."""
+    """As `recall` in docs/how-to/use-in-your-loop.md does it, and the `next` that it names, opened too."""
     try:
         loaded = session.load(ref, limit=1_000_000)
     except NotFound as error:
         raise KeyError(ref) from error
-    return loaded.text or "\n\n".join(event.text for event in loaded.events)
+    shown = loaded.text or "\n\n".join(event.text for event in loaded.events)
+    return f"{shown}\n{_opened(session, loaded.next)}" if loaded.events and loaded.next else shown
 
 
 def _foldmark_hook(messages: Sequence[Message]) -> list[Message]:
