@@ -2,9 +2,9 @@
 
     python -m bench.files
 
-Sessions over 3,000 tokens are compacted to 30% of what they cost. `read` is the importer alone, `record` everything that
-happens as events come in (SQLite on disk), `compact` the checkpoint and the request. Pairs are checked on the payload of
-chat completions by the independent checker; ids that the file itself uses twice are the provider's own.
+Sessions over 3,000 tokens are compacted to 30% of what they cost. `read` is the importer alone, `record` everything
+that happens as events come in (SQLite on disk), `compact` the checkpoint and the request. Pairs are checked on the
+payload of chat completions by the independent checker; ids that the file itself uses twice are the provider's own.
 """
 
 from __future__ import annotations

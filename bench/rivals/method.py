@@ -24,8 +24,8 @@ class Setting(NamedTuple):
 
     `is_limit`: the budget is all that the model can take. `is_growing`: the budget is the trigger, and what stays is by
     the method's own defaults (else methods with a dial get the widest setting that meets the budget). `rambles`: the
-    summariser returns twice what it read. `own_counter`: the method counts as it does out of the box. `takes_turns`: the
-    server wants roles to alternate, and a method that can be told is told.
+    summariser returns twice what it read. `own_counter`: the method counts as it does out of the box. `takes_turns`:
+    the server wants roles to alternate, and a method that can be told is told.
     """
 
     budget: int

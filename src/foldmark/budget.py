@@ -31,8 +31,8 @@ LEAST_CAP = 2_000
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one request, in tokens. `ceiling` is what the whole request may cost; `cap`, `landing` and
     `trigger` are above the static prefix `static`; `forced` says that a target size was asked for; `correction` is how
-    the provider counts, `wire` and `model` are who reads the request, `bound_thinking` says that thinking must not stand
-    behind another prefix."""
+    the provider counts, `wire` and `model` are who reads the request, `bound_thinking` says that thinking must not
+    stand behind another prefix."""
 
     window: int
     reserve: int

@@ -170,8 +170,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def with_images(events: Iterable[Event]) -> list[Event]:
-    """Those of the events that hold an image, in a result or by itself. Every request asks this of its whole past: plain
-    loops, a look at each part and no more."""
+    """Those of the events that hold an image, in a result or by itself. Every request asks this of its whole past:
+    plain loops, a look at each part and no more."""
     found = []
     for event in events:
         for part in event.parts:

@@ -103,8 +103,8 @@ def mixed(count: int) -> list[Event]:
 def test_cleanup_between_compactions_never_costs_more_cache_than_it_saves(
     work: Callable[[int], list[Event]], trigger: int, landing: int
 ) -> None:
-    """S-CACHE-01: pruning happens only when the simulated cost says that it pays: the bill with it is at most 2% above the
-    bill without."""
+    """S-CACHE-01: pruning happens only when the simulated cost says that it pays: the bill with it is at most 2% above
+    the bill without."""
     budget = {"trigger_tokens": trigger, "landing_tokens": landing, "nothing_below": 0}
     events = work(110)
     on = bill(fresh(Policy.coding(budget=budget, admission=RAW)), events, 200_000)

@@ -223,7 +223,7 @@ def test_multimodal_parts_survive_two_compactions_unchanged(store: Any, wire: An
 
 
 class Strict:
-    """A provider that binds thinking to its prefix: the signature is a hash of everything in front, checked ever after."""
+    """A provider that binds thinking to its prefix: it signs a hash of all that stands in front, and checks it."""
 
     def __init__(self) -> None:
         self.refused: list[int] = []

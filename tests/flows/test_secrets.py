@@ -107,7 +107,7 @@ def coloured(text: str) -> str:
 DISGUISES = {
     "escape codes": coloured,
     "entities": lambda text: "".join(f"&#{ord(sign)};" for sign in text),
-    "tags": lambda text: "<b></b>".join(text),
+    "tags": "<b></b>".join,
     "overwritten": lambda text: f"................................................\r{text}",
 }
 

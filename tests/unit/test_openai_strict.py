@@ -71,7 +71,7 @@ def test_roles_take_turns_whatever_was_said_and_whatever_was_compacted(order: li
     assert talk[0]["role"] == "user"
     for before, after in pairwise(talk):
         assert before["role"] != after["role"] or before["role"] == "tool"
-    assert not [error for error in pair_errors(payload)]
+    assert not pair_errors(payload)
 
 
 def test_our_own_payload_that_comes_back_is_recognised() -> None:

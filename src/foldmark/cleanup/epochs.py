@@ -1,4 +1,4 @@
-"""Whether an epoch between two compactions is worth the cache that it breaks. Pure arithmetic; knows nothing of events."""
+"""Whether an epoch between two compactions is worth the cache that it breaks: arithmetic that knows no events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from foldmark.budget import Room
 from foldmark.prices import Price
 
 READ, WRITE = 0.1, 1.25
-"""Without prices: a cached token at a tenth, a new one at five quarters of the plain price. The widest gap on sale, so the
-most careful answer: where rewriting is cheaper, an epoch that pays here pays there."""
+"""Without prices: a cached token at a tenth, a new one at five quarters of the plain price. The widest gap on sale, so
+the most careful answer: where rewriting is cheaper, an epoch that pays here pays there."""
 
 
 def pays(room: Room, prices: Price | None, *, after: int, shed: int, rewritten: int, growth: float) -> bool:

@@ -129,8 +129,8 @@ def next_mark(
 ) -> Mark:
     """The mark of the next request: the view's own object, or a new one when an epoch begins.
 
-    `floor_tokens` (above the static prefix; default that of the `room`) is X/2, or the landing where a target is set: up
-    to there only changed options move the mark, because a small request is left as it is even when no cache is at
+    `floor_tokens` (above the static prefix; default that of the `room`) is X/2, or the landing where a target is set:
+    up to there only changed options move the mark, because a small request is left as it is even when no cache is at
     stake. Above it, an epoch that breaks a living cache begins when it pays (`epochs.pays`). A run whose thinking is
     bound to its prefix is waited for up to the cap.
     """

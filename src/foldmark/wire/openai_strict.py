@@ -3,7 +3,8 @@ budgets.
 
 Many open models are served behind such templates; OpenAI itself takes neighbours of one role. Everything is as on
 `openai-chat`, but neighbours of one role become one message, and a conversation that begins with the assistant gets an
-opening in front. (Some templates also refuse a user behind a tool result: `validate(payload, suspected=True)` says where.)
+opening in front. (Some templates also refuse a user behind a tool result; `validate(payload, suspected=True)` says
+where.)
 """
 
 from __future__ import annotations
