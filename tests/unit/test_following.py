@@ -243,6 +243,16 @@ SCENES: dict[str, tuple[list[Event], dict[str, Any]]] = {
         ],
         {},
     ),
+    "a foreign model's thinking between words": (
+        [
+            user("a"),
+            Event(
+                role="assistant", origin="agent", parts=(Text("Fix it."), Reasoning("hm", "other", {"x": 1}), Text("x"))
+            ),
+            user("c"),
+        ],
+        {},
+    ),
     "a step that writes nothing": ([user("a"), Event(role="assistant", origin="agent"), user("b"), assistant("c")], {}),
     "a system message on the way": (
         [user("a"), assistant("b"), Event(role="system", parts=(Text("note"),)), user("c")],

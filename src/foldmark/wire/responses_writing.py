@@ -143,7 +143,8 @@ def _assistant(event: Event) -> list[Item]:
     found: list[Item | None] = []
     for part in event.parts:
         if isinstance(part, Reasoning):
-            found.append(dict(part.raw) if part.raw is not None and is_replayable(part) else None)
+            if part.provider == PROVIDER:  # nothing here depends on another provider's
+                found.append(dict(part.raw) if part.raw is not None and is_replayable(part) else None)
         elif isinstance(part, ToolCall):
             found.append(_call(part, _mapping(calls.get(part.id))))
         elif isinstance(part, Opaque):
