@@ -17,6 +17,7 @@ from foldmark.events import Event, Image, Opaque, Reasoning, Text, ToolCall, Usa
 from foldmark.importers import Imported
 from foldmark.importing import bring_in
 from foldmark.memory import MemoryStore
+from foldmark.wire import openai_responses
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 HEAD = {"type": "session_meta", "payload": {"id": "s", "timestamp": "2026-03-01T09:00:00Z", "cwd": "/"}}
@@ -110,6 +111,22 @@ def test_calls_of_every_sort_are_paired_with_their_outputs() -> None:
     assert json.loads(calls["call_3"].arguments)["input"].startswith("*** Begin Patch")
     assert json.loads(calls["call_4"].arguments)["command"] == ["ls", "fence"]
     assert results["call_4"].images == (Image(media_type="image/png", data="iVBORw0KGgo="),)
+
+
+def test_a_call_of_free_text_goes_back_to_its_wire_in_its_own_kind_and_others_as_they_were() -> None:
+    free = item("custom_tool_call", name="apply_patch", input="*** Begin Patch", call_id="c1", status="completed")
+    answer = item("custom_tool_call_output", call_id="c1", output="Done!")
+    events = spoken(read(called("c0"), free, answered("c0"), answer, said("assistant", "Both."), called("c2")))
+    payload = openai_responses.write("", [], events)
+    assert [each["type"] for each in payload["input"][:4]] == [
+        "function_call",
+        "custom_tool_call",
+        "function_call_output",
+        "custom_tool_call_output",
+    ]
+    assert payload["input"][1]["input"] == "*** Begin Patch"
+    assert not events[-1].meta, "the kinds of one step are not those of the next"
+    assert openai_responses.validate(openai_responses.write("", [], events[:-1])) == []
 
 
 @pytest.mark.parametrize(

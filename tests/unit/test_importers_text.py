@@ -18,6 +18,7 @@ from foldmark import importers
 from foldmark.errors import WireError
 from foldmark.events import Event, Reasoning, Text, ToolCall, Usage, assistant, chained, injected, result, user
 from foldmark.importers import FORMATS, Imported
+from foldmark.importers.aider_edits import Edit, split_edits
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 TEXT_FORMATS = [known.name for known in FORMATS if known.is_text]
@@ -287,6 +288,23 @@ def test_aider_edits_are_calls_and_what_the_program_says_of_each_is_its_result()
     assert outcomes(first)[2][1] == "Applied edit to tests.py"
     (diff,) = next(event for event in second.events if event.calls).calls
     assert json.loads(diff.arguments)["diff"].startswith("--- beds.py\n+++ beds.py")
+
+
+@given(st.lists(st.sampled_from(["<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "a.py", "word", ""]), max_size=30))
+def test_every_mark_of_an_aider_block_is_in_one_edit_or_in_the_words(lines: list[str]) -> None:
+    words, edits = split_edits("\n".join(lines))
+    inside = [line for edit in edits for text in (edit.search, edit.replace) for line in text.split("\n")]
+    held = [*words.split("\n"), *inside]
+    assert held.count("<<<<<<< SEARCH") + len(edits) == lines.count("<<<<<<< SEARCH")
+    assert held.count(">>>>>>> REPLACE") + len(edits) == lines.count(">>>>>>> REPLACE")
+    assert not any("<<<<<<< SEARCH" in edit.search + edit.replace for edit in edits)
+
+
+@pytest.mark.parametrize("cut", ["<<<<<<< SEARCH\nold\n", "<<<<<<< SEARCH\nold\n=======\n"])
+def test_aider_blocks_without_an_end_are_words_and_the_whole_one_behind_them_is_an_edit(cut: str) -> None:
+    words, edits = split_edits(cut * 50 + "a.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n")
+    assert edits == [Edit("a.py", "x", "y")]
+    assert words == (cut * 50).rstrip("\n")
 
 
 def test_an_aider_edit_of_which_the_program_says_nothing_stays_unanswered() -> None:

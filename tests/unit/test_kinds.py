@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from data import shared
 from foldmark import kinds
 from foldmark.events import ToolCall
-from foldmark.kinds.body import Body, count_lines, shorten, word_border
+from foldmark.kinds.body import Body, count_lines
+from foldmark.kinds.cuts import shorten, word_border
 from foldmark.kinds.tests import parse_tests
 from foldmark.tokens import count
 from truth import top_of, untruths
@@ -512,3 +513,26 @@ def test_an_outcome_is_one_line_whatever_names_hold(end: str) -> None:
         said = kinds.outcome(text)
         assert len(said.splitlines()) <= 1
         said.encode()
+
+
+SIGNS = st.sampled_from(
+    """## main|{|}|{"a": 1}|[1, 2]|1 passed in 0.1s|Traceback (most recent call last):|a.py:3:x|/a|<html>|a,b|1,2|
+<?xml version='1.0'?>|ERROR: no|added 3 packages in 2s|make: *** [a] Error 1|1a2b3c4 Fix it|commit 1a2b3c4d|
+drwxr-xr-x 2 a a 4096 May  1 09:00 src|    1\tx = 1|TOTAL 1 0 100%|""".replace("|\n", "|").split("|")
+)
+CALLS = st.sampled_from([None, *(ToolCall("c", "bash", json.dumps({"command": line})) for line in ("git log", "make"))])
+
+
+@given(st.lists(SIGNS, max_size=12).map("\n".join), CALLS)
+def test_the_kind_that_is_believed_is_the_surest_of_all_and_the_first_of_equals(
+    text: str, call: ToolCall | None
+) -> None:
+    assert kinds.recognise(text, call) is max(kinds.KINDS, key=lambda kind: kind.recognise(text, call))
+
+
+NOTEBOOK = '{"cells": [], "nbformat": 4, "metadata": {}}'
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', NOTEBOOK, "[]\n" * 3, PYTEST, UNITTEST])
+def test_a_kind_that_ends_the_search_is_as_sure_as_any_behind_it(text: str) -> None:
+    assert kinds.recognise(text) is max(kinds.KINDS, key=lambda kind: kind.recognise(text, None))

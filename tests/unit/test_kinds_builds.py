@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from foldmark import kinds
 from foldmark.events import ToolCall
+from foldmark.kinds.blame import parse_blame
 from foldmark.kinds.coverage import parse_coverage
-from foldmark.kinds.git import parse_blame, parse_log, parse_status
+from foldmark.kinds.git import parse_log, parse_status
 from foldmark.kinds.packages import Package, packages
 from foldmark.kinds.timings import parse_timings
 from foldmark.tokens import count

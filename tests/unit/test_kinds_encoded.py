@@ -7,10 +7,13 @@ import hashlib
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foldmark import kinds
 from foldmark.kinds.base import clip
-from foldmark.kinds.cuts import clean_text, shorten, word_border
+from foldmark.kinds.cuts import shorten, without_controls, word_border
+from foldmark.kinds.encoded import count_bad
 from foldmark.kinds.runs import name_of, next_run, signature
 from foldmark.tokens import count
 
@@ -152,7 +155,7 @@ def test_a_clipped_line_never_ends_inside_a_word() -> None:
 
 @pytest.mark.parametrize("sign", ["\u202e", "\u202a", "\u2066", "\u2069", "\x00", "\x9b", "\ud83d"])
 def test_signs_that_turn_or_break_a_line_are_replaced(sign: str) -> None:
-    assert clean_text(f"pay {sign}100") == "pay \ufffd100"
+    assert without_controls(f"pay {sign}100") == "pay \ufffd100"
 
 
 def giant(value: object, pad: int = 2_100_000) -> str:
@@ -225,3 +228,8 @@ def test_a_key_too_long_to_show_is_named_by_its_length(size: int) -> None:
         assert count(shown) <= 200
         assert f"key of {len(key):,} characters" in shown
         assert "some words" not in shown
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=200))
+def test_characters_that_are_no_text_are_counted_alike_in_ascii_and_outside_it(text: str) -> None:
+    assert count_bad(text) == count_bad(f"{text}é")

@@ -189,36 +189,6 @@ def test_two_polls_are_alike_when_only_numbers_and_bars_differ(one: str, other: 
     assert (kinds.status_shape(one) == kinds.status_shape(other)) is is_same
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Skip to content",
-        "Accept all cookies",
-        "Sign in",
-        "Share on X",
-        "© 2026 A Shop",
-        "ADVERTISEMENT",
-        "Cookie policy",
-    ],
-)
-def test_the_frame_of_a_page_is_chrome(line: str) -> None:
-    assert kinds.is_chrome(line)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "The share price fell.",
-        "Sign in with the key of the server, then run it",
-        "Menu prices rose by 3%",
-        "We use cookies? " * 40,
-    ],
-)
-def test_the_words_of_a_page_are_not(line: str) -> None:
-    assert not kinds.is_chrome(line)
-
-
 # What cleanup does with it.
 
 POLICY = Policy.coding(cleanup={"keep_results": 0, "keep_rounds": 1, "demote": False})

@@ -8,9 +8,9 @@ branch is the event's. What a rewind took back is a fork; a compaction is an inj
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Text, control
 from foldmark.importers.gemini_parts import (
     PROVIDER,
@@ -24,7 +24,17 @@ from foldmark.importers.gemini_parts import (
     usage_metadata,
 )
 from foldmark.importers.parts import Told, Waiting, told
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    placed_rows,
+    seconds,
+)
 from foldmark.wire.plain import as_mapping, items
 
 NAME = "adk"
@@ -32,12 +42,8 @@ _WIRE = "gemini"
 
 
 def sniff(document: Document) -> bool:
-    value = document.value
-    if isinstance(value, Mapping) and isinstance(value.get("events"), list):
-        rows = value["events"]
-    else:
-        rows = value if isinstance(value, list) else [record for _, record in document.records]
-    return bool(rows) and all(_is_event(row) for row in rows[:5])
+    rows = [row for _, row in islice(placed_rows(document, "events"), 5)]
+    return bool(rows) and all(map(_is_event, rows))
 
 
 def _is_event(row: Any) -> bool:
@@ -60,8 +66,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         line.events += found
     if about.get("state"):
         notes.warn("state: what the tools stored for themselves is no part of the conversation, left out")
-    if not any(event.role != "control" for event in line.events) and not line.children:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(line.events) and not line.children:
+        raise nothing_to_import(document)
     return [
         Imported(
             session=str(about.get("id") or derived_id(NAME, line.events)),
@@ -80,10 +86,8 @@ def _rows(document: Document, about: Mapping[str, Any]) -> Iterator[tuple[str, A
             (f"past_events[{at}]", row) for at, row in enumerate(items(about.get("past_events"), "past_events"))
         )
         yield from ((f"events[{at}]", row) for at, row in enumerate(items(about["events"], "events")))
-    elif isinstance(document.value, list):
-        yield from ((f"[{at}]", row) for at, row in enumerate(document.value))
     else:
-        yield from ((f"line {number}", row) for number, row in document.records)
+        yield from placed_rows(document, "")
 
 
 def _events(event: Mapping[str, Any], path: str, waiting: Waiting, notes: Notes) -> Iterator[Event]:

@@ -15,11 +15,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Text, ToolCall, Usage, control, injected, result, user
 from foldmark.importers.aider_edits import Edit, outcomes, split_edits
 from foldmark.importers.aider_lines import STARTED, Block, Chat, chats
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    seconds,
+)
 from foldmark.wire.plain import compact_json
 
 NAME = "aider"
@@ -51,12 +59,12 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     for chat in chats(document.text):
         reader = _Reader(chat)
         events = tuple(reader.events())
-        if any(event.role != "control" for event in events):
+        if has_messages(events):
             found.append(_imported(chat, events))
         else:
             silent += bool(chat.started or chat.blocks)
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     if silent:
         notes.warn(f"{silent} chat(s) in which nobody said or ran anything are left out")
     return [msgspec.structs.replace(imported, warnings=notes.lines()) for imported in found]

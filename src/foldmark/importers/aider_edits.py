@@ -78,10 +78,14 @@ def _bounds(lines: Sequence[str], at: int) -> tuple[int, int]:
     """Where the block that begins here has its divider and its end; (0, 0) when it is cut before them."""
     if not _SEARCH.fullmatch(lines[at]):
         return 0, 0
-    middle = _next(lines, at + 1, _DIVIDER)
-    end = _next(lines, middle + 1, _REPLACE) if middle else 0
-    next_block = _next(lines, at + 1, _SEARCH)
-    return (0, 0) if 0 < next_block < end else (middle, end)
+    middle = 0
+    for place in range(at + 1, len(lines)):
+        if _SEARCH.fullmatch(lines[place]):  # going on behind it would read a text of many cut blocks again and again
+            break
+        if middle and _REPLACE.fullmatch(lines[place]):
+            return middle, place
+        middle = middle or (place if _DIVIDER.fullmatch(lines[place]) else 0)
+    return 0, 0
 
 
 def _next(lines: Sequence[str], start: int, pattern: re.Pattern[str]) -> int:

@@ -7,16 +7,15 @@ edited past) is a fork of it; one that shares no message with a line of the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event
 from foldmark.importers.autogen_messages import NAME, message_events, message_key
-from foldmark.importers.values import Child, Document, Format, Imported, Notes
+from foldmark.importers.values import Child, Document, Format, Imported, Notes, nothing_to_import, placed_rows
 from foldmark.wire.plain import as_mapping, as_text, digest, items
 
 _WIRE = "openai-chat"
@@ -25,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 def sniff(document: Document) -> bool:
-    rows = [row for _, row in islice(_records(document), 5)]
+    rows = [row for _, row in islice(placed_rows(document, ""), 5)]
     return bool(rows) and all(_is_call(row) for row in rows)
 
 
@@ -33,20 +32,14 @@ def _is_call(row: Any) -> bool:
     return isinstance(row, Mapping) and "mode" in row and isinstance(row.get("messages"), list) and "response" in row
 
 
-def _records(document: Document) -> Iterator[tuple[str, Any]]:
-    if isinstance(document.value, list):
-        return ((f"[{at}]", row) for at, row in enumerate(document.value))
-    return ((f"line {number}", record) for number, record in document.records)
-
-
 def read(document: Document, notes: Notes) -> list[Imported]:
     """One session for each line of messages, in order of first call. Raises WireError with the path in the file."""
     recording = _Recording(notes)
-    for path, row in _records(document):
+    for path, row in placed_rows(document, ""):
         recording.take(as_mapping(row, path), path)
     found = [line.imported() for line in recording.lines if line.parent is None and line.messages]
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     return [msgspec.structs.replace(imported, warnings=notes.lines()) for imported in found]
 
 

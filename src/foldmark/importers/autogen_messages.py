@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall
-from foldmark.importers.parts import arguments_of, result_of, told, usage_of, words_of
+from foldmark.importers.parts import arguments_of, mappings, result_of, told, usage_of, words_of
 from foldmark.importers.values import Notes
 from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items
 
@@ -36,8 +36,7 @@ def message_events(message: Row, path: str, notes: Notes) -> Iterator[Event]:
     elif kind == "AssistantMessage" or "finish_reason" in message:
         yield _step(message, path)
     elif kind == "FunctionExecutionResultMessage":
-        for at, entry in enumerate(items(content, where)):
-            yield _result(as_mapping(entry, f"{where}[{at}]"), f"{where}[{at}]")
+        yield from (_result(entry, place) for place, entry in mappings(content, where))
     elif kind == "SystemMessage":
         yield Event(role="system", origin="injected", parts=(Text(as_text(content, where)),))
     else:
@@ -51,8 +50,7 @@ def _step(message: Row, path: str) -> Event:
     if isinstance(content, str):
         parts += [Text(content)] if content else []
     else:
-        for at, call in enumerate(items(content, f"{path}.content")):
-            parts.append(_call(as_mapping(call, f"{path}.content[{at}]"), f"{path}.content[{at}]"))
+        parts += [_call(call, where) for where, call in mappings(content, f"{path}.content")]
     stop = str(message.get("finish_reason") or "")
     return Event(
         role="assistant",

@@ -14,11 +14,10 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event
 from foldmark.importers.claude_code_rows import Row, event_rows, row_of, tool_uses
 from foldmark.importers.tree import Line, Node, main_line
-from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, nothing_to_import
 from foldmark.wire.anthropic_reading import unknown_blocks
 
 NAME = "claude-code"
@@ -41,7 +40,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     line."""
     rows = list(_rows(document.records, notes))
     if not any(row.is_message for row in rows):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     aside = [row for row in rows if row.is_side]
     main = [row for row in rows if not row.is_side]
     if not any(row.is_message for row in main):

@@ -11,6 +11,7 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.events import Event, Part, Text, control
+from foldmark.importers.parts import told, told_in_runs
 from foldmark.importers.values import Notes, seconds
 from foldmark.wire.anthropic_reading import PROVIDER, read_message, read_usage
 
@@ -156,7 +157,7 @@ def event_rows(rows: list[Row]) -> Iterator[Step]:
 
 def _boundary(words: str, row: Row) -> Event:
     time = seconds(row.record.get("timestamp"))
-    return Event(role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": "compact_boundary"})
+    return told([Text(words)], is_user=False, time=time, meta={"foreign": "compact_boundary"})
 
 
 def _assistant(rows: list[Row]) -> Event:
@@ -193,29 +194,10 @@ def _user(row: Row) -> list[Event]:
             out.append(msgspec.structs.replace(event, time=time))
         elif is_summary or record.get("isMeta"):
             meta = {"foreign": "compact_summary"} if is_summary else {}
-            out.append(Event(role="user", origin="injected", parts=event.parts, time=time, meta=meta))
+            out.append(told(event.parts, is_user=False, time=time, meta=meta))
         else:
-            out += _spoken(event.parts, time)
+            out += told_in_runs(event.parts, is_written_by_program, time)
     return out
-
-
-def _spoken(parts: tuple[Part, ...], time: float | None) -> Iterator[Event]:
-    """The parts of a user row as runs: what the program wrote is injected, the rest is the user's."""
-    run: list[Part] = []
-    was_injected = False
-    for part in parts:
-        is_injected = isinstance(part, Text) and is_written_by_program(part.text)
-        if run and is_injected != was_injected:
-            yield _said(run, was_injected, time)
-            run = []
-        run.append(part)
-        was_injected = is_injected
-    if run:
-        yield _said(run, was_injected, time)
-
-
-def _said(run: list[Part], is_injected: bool, time: float | None) -> Event:
-    return Event(role="user", origin="injected" if is_injected else "user", parts=tuple(run), time=time)
 
 
 def is_written_by_program(text: str) -> bool:

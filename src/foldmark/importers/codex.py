@@ -13,21 +13,20 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
-from foldmark.events import Event, Part, Text, control
+from foldmark.events import Event, Part, Text, ToolCall, control
 from foldmark.importers.codex_rows import Row, is_rollout, rows_of, schemas, spoken
 from foldmark.importers.parts import Told, failed, told, usage_of
 from foldmark.importers.response_items import (
     CALLS,
     CARRIED,
     OUTPUTS,
-    PROVIDER,
     content_parts,
     output_event,
     step_part,
 )
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
-from foldmark.wire.plain import as_text
+from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, has_messages, nothing_to_import
+from foldmark.wire.plain import as_text, compact_json
+from foldmark.wire.responses_items import PROVIDER
 
 NAME = "codex"
 _WIRE = "openai-responses"
@@ -52,8 +51,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         reader.take(row)
     reader.close()
     events = reader.line.events
-    if not any(event.role != "control" for event in (*events, *reader.taken_back())):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages([*events, *reader.taken_back()]):
+        raise nothing_to_import(document)
     system = "\n\n".join(reader.systems)
     return [
         Imported(
@@ -81,6 +80,7 @@ class _Reader:
         self.step: list[Part] = []
         self.step_time: float | None = None
         self.names: dict[str, str] = {}
+        self.own_kinds: dict[str, dict[str, str]] = {}
         self.failed: set[str] = set()
         self.turns: list[int] = []
         self.counted: Any = None
@@ -118,7 +118,9 @@ class _Reader:
             time=self.step_time,
             provider=PROVIDER,
             model=self.model,
+            meta={PROVIDER: compact_json({"calls": self.own_kinds})} if self.own_kinds else {},
         )
+        self.own_kinds = {}
         self.names.update((call.id, call.name) for call in event.calls)
         self.line.events.append(event)
         self.step = []
@@ -166,7 +168,10 @@ class _Reader:
         kind, item = row.payload.get("type"), row.payload
         if kind in ("reasoning", *CALLS, *CARRIED) or (kind == "message" and item.get("role") == "assistant"):
             self.step_time = self.step_time if self.step else row.time
-            self.step += step_part(item, row.path)
+            parts = step_part(item, row.path)
+            self.step += parts
+            if kind == "custom_tool_call":  # its wire keeps the kind here, so that the call goes back as it came
+                self.own_kinds.update({part.id: {"type": kind} for part in parts if isinstance(part, ToolCall)})
         elif kind in OUTPUTS:
             self.close()
             event = output_event(item, row.path, self.names, time=row.time)
@@ -192,7 +197,7 @@ class _Reader:
         elif role not in ("system", "developer"):
             kind = f"message of role {role}"
             self.add(self.notes.kept(kind, dict(row.payload), row.path, provider=NAME, time=row.time))
-        elif any(event.role != "control" for event in self.line.events) or self.step:
+        elif has_messages(self.line.events) or self.step:
             self.add(Event(role="system", origin="injected", parts=parts, time=row.time))
         else:
             self.systems += [part.text for part in parts if isinstance(part, Text) and part.text]

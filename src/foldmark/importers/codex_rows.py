@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from foldmark.events import Event, Part, Text
-from foldmark.importers.parts import told
+from foldmark.events import Event, Part
+from foldmark.importers.parts import told_in_runs
 from foldmark.importers.response_items import CALLS, CARRIED, OUTPUTS
 from foldmark.importers.values import Document, seconds
 from foldmark.wire.plain import as_mapping
@@ -104,18 +104,8 @@ def _is_record(record: Any) -> bool:
 
 
 def spoken(parts: Iterable[Part], time: float | None) -> Iterator[Event]:
-    """The parts of a user message as runs: what the program wrote is injected, the rest is the user's."""
-    run: list[Part] = []
-    was_user = True
-    for part in parts:
-        is_user = not (isinstance(part, Text) and _BY_PROGRAM.match(part.text))
-        if run and is_user != was_user:
-            yield told(run, is_user=was_user, time=time)
-            run = []
-        run.append(part)
-        was_user = is_user
-    if run:
-        yield told(run, is_user=was_user, time=time)
+    """A user message by who wrote what of it."""
+    return told_in_runs(parts, _BY_PROGRAM.match, time)
 
 
 def schemas(tools: Any) -> list[dict[str, Any]]:

@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Part, Reasoning, Text, ToolCall, chained, control, injected, result, user
 from foldmark.importers.console_calls import WAITING, call_of, is_error, is_plan, plan_of, todos_of
 from foldmark.importers.console_lines import WELCOME, Block, sessions
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, has_messages, nothing_to_import
 from foldmark.wire.anthropic_reading import PROVIDER
 from foldmark.wire.plain import compact_json
 
@@ -54,9 +53,9 @@ def sniff(document: Document) -> bool:
 def read(document: Document, notes: Notes) -> list[Imported]:
     """One session a welcome. Raises WireError when nothing was said in any."""
     found = [_imported(_Reader(notes).read(blocks)) for blocks in sessions(document.text)]
-    spoken = [imported for imported in found if any(event.role != "control" for event in imported.events)]
+    spoken = [imported for imported in found if has_messages(imported.events)]
     if not spoken:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     if len(spoken) < len(found):
         notes.warn(f"{len(found) - len(spoken)} session(s) in which nothing was said are left out")
     return [msgspec.structs.replace(imported, warnings=notes.lines()) for imported in spoken]

@@ -9,17 +9,7 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.importers.values import Document, Notes
-
-DEEPEST = 200
-"""Levels of lists and objects inside each other. No transcript has a tenth of them, and what reads, cleans and writes a
-value goes down level by level."""
-
-
-class TooDeep(ValueError):
-    """JSON that is nested deeper than anything here goes down."""
-
-    def __init__(self) -> None:
-        super().__init__(f"nested more than {DEEPEST} levels deep")
+from foldmark.wire.plain import TooDeep, is_deep_text
 
 
 def open_document(data: bytes, name: str, notes: Notes) -> Document:
@@ -59,7 +49,7 @@ def _decode(text: str) -> Any:
         value = _loaded(text)
     except RecursionError as error:
         raise TooDeep from error
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+    if is_deep_text(text, value):
         raise TooDeep
     return value
 
@@ -70,16 +60,6 @@ def _loaded(text: str) -> Any:
     except (msgspec.DecodeError, UnicodeEncodeError):
         # The standard decoder takes escaped lone surrogates, which real tool output holds.
         return json.loads(text)
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(DEEPEST):
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
-        level = [inner for inner in level if isinstance(inner, (dict, list))]
-        if not level:
-            return False
-    return True
 
 
 def _is_record(line: str) -> bool:

@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from foldmark.errors import WireError
 from foldmark.events import Event, ToolCall, control, injected
 from foldmark.importers import gemini_cli_chats
 from foldmark.importers.gemini_parts import PROVIDER, Piece, field, pieces, step_parts, stop_of, usage_metadata
 from foldmark.importers.parts import result_of, words_of
-from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import (
+    Child,
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+)
 from foldmark.wire.plain import as_mapping, as_text, items, parse_json
 
 NAME = gemini_cli_chats.NAME
@@ -43,8 +51,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     if not _is_recording(document):
         return gemini_cli_chats.read(document, notes)
     steps = [event for number, record in document.records for event in _replies(record, number, notes)]
-    if not any(event.role != "control" for event in steps):
-        raise WireError(document.name or "file", "holds no reply; there is nothing to import.")
+    if not has_messages(steps):
+        raise nothing_to_import(document, "reply")
     notes.warn("a recording of replies holds no requests: users' words and results of tools are not in it")
     events, children = _told(iter(steps))
     return [

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Part, Reasoning, Text, ToolCall, Usage, control
 from foldmark.importers.gemini_parts import (
     PROVIDER,
@@ -25,9 +24,18 @@ from foldmark.importers.gemini_parts import (
     response_words,
     step_parts,
 )
-from foldmark.importers.parts import Told, Waiting, arguments_of, result_of, told
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
-from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, items
+from foldmark.importers.parts import Told, Waiting, arguments_of, mappings, result_of, told
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    seconds,
+)
+from foldmark.wire.plain import as_count, as_mapping, as_name, as_text
 
 NAME = "gemini-cli"
 _WIRE = "gemini"
@@ -66,8 +74,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     about: dict[str, Any] = {}
     rows = _contents(document)
     line = _saved(rows, notes) if rows else _session(document, about, notes)
-    if not any(event.role != "control" for event in line.events) and not line.children:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(line.events) and not line.children:
+        raise nothing_to_import(document)
     if about.get("kind") == "subagent":
         notes.warn("this is the session of a sub-agent; the file of its session says which call began it")
     return [
@@ -133,7 +141,7 @@ def _latest(
     value = document.value
     if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
         about.update({key: held for key, held in value.items() if key != "messages"})
-        yield from ((f"messages[{at}]", as_mapping(row, f"messages[{at}]")) for at, row in enumerate(value["messages"]))
+        yield from mappings(value["messages"], "messages")
         return
     rows = [(f"line {number}", as_mapping(record, f"line {number}")) for number, record in document.records]
     newest = {str(row["id"]): row for _, row in rows if "id" in row}
@@ -168,26 +176,20 @@ def _message(message: Mapping[str, Any], path: str, notes: Notes) -> Iterator[Ev
 
 def _turn(message: Mapping[str, Any], path: str, time: float | None) -> Iterator[Event]:
     """A step with its calls, then the results that the file keeps inside the calls."""
-    thoughts = [
-        as_mapping(thought, f"{path}.thoughts") for thought in items(message.get("thoughts"), f"{path}.thoughts")
-    ]
-    parts: list[Part] = [Reasoning(_thought(thought), PROVIDER) for thought in thoughts]
+    thoughts = mappings(message.get("thoughts"), f"{path}.thoughts")
+    parts: list[Part] = [Reasoning(_thought(thought), PROVIDER) for _, thought in thoughts]
     parts += step_parts(list(pieces(message.get("content"), f"{path}.content")), path.replace(" ", "_"))
-    calls = [
-        as_mapping(call, f"{path}.toolCalls[{at}]")
-        for at, call in enumerate(items(message.get("toolCalls"), f"{path}.toolCalls"))
-    ]
-    for at, call in enumerate(calls):
-        call_id = as_name(call.get("id"), f"{path}.toolCalls[{at}].id")
-        name = as_name(call.get("name"), f"{path}.toolCalls[{at}].name")
+    calls = list(mappings(message.get("toolCalls"), f"{path}.toolCalls"))
+    for where, call in calls:
+        call_id, name = as_name(call.get("id"), f"{where}.id"), as_name(call.get("name"), f"{where}.name")
         if not any(isinstance(part, ToolCall) and part.id == call_id for part in parts):
             parts.append(ToolCall(call_id, name, arguments_of(call.get("args"))))
     if not parts:
         yield control("empty step", dict(message), provider=NAME, time=time)
         return
     yield _step(tuple(parts), time=time, usage=_usage(message.get("tokens")), model=str(message.get("model") or ""))
-    for at, call in enumerate(calls):
-        yield from _result(call, f"{path}.toolCalls[{at}]", time)
+    for where, call in calls:
+        yield from _result(call, where, time)
 
 
 def _thought(thought: Mapping[str, Any]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from foldmark.errors import WireError
 from foldmark.events import Opaque, Part, Reasoning, Text, Usage
+from foldmark.importers.parts import mappings, redacted_thinking, signed_thinking
 from foldmark.wire.media import image_of_url
-from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, items
+from foldmark.wire.plain import as_count, as_name, as_text
 
 PROVIDER = "inspect"
 
@@ -19,10 +20,7 @@ def content_parts(content: Any, path: str, maker: str = "") -> tuple[Part, ...]:
         return ()
     if isinstance(content, str):
         return (Text(content),)
-    return tuple(
-        _part(as_mapping(block, f"{path}[{at}]"), f"{path}[{at}]", maker)
-        for at, block in enumerate(items(content, path))
-    )
+    return tuple(_part(block, where, maker) for where, block in mappings(content, path))
 
 
 def _part(block: Mapping[str, Any], path: str, maker: str) -> Part:
@@ -45,9 +43,9 @@ def _reasoning(block: Mapping[str, Any], path: str, maker: str) -> Reasoning:
     is_redacted = bool(block.get("redacted"))
     shown = as_text(block.get("summary"), f"{path}.summary") if is_redacted else words
     if maker == "anthropic" and is_redacted:
-        return Reasoning(shown, "anthropic", {"type": "redacted_thinking", "data": words})
+        return redacted_thinking(words, shown)
     if maker == "anthropic" and signature:
-        return Reasoning(words, "anthropic", {"type": "thinking", "thinking": words, "signature": signature})
+        return signed_thinking(words, signature)
     return Reasoning(shown, PROVIDER, dict(block))
 
 

@@ -12,12 +12,21 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Part, ToolCall
 from foldmark.importers.inspect_content import PROVIDER, content_parts, usage_of_output
 from foldmark.importers.inspect_spans import flat_events, is_within, reply_id, reply_of
-from foldmark.importers.parts import arguments_of, result_of, told
-from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.importers.parts import arguments_of, mappings, result_of, told
+from foldmark.importers.values import (
+    Child,
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    seconds,
+)
 from foldmark.wire.plain import as_mapping, as_name, as_text, items
 from foldmark.wire.tools import neutral_tools
 
@@ -37,14 +46,14 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     """One session a sample, in file order. Raises WireError with the path of a message that cannot be read."""
     run = as_mapping(document.value["eval"], "eval")
     found: list[Imported] = []
-    for at, sample in enumerate(items(document.value["samples"], "samples")):
-        imported = _Sample(as_mapping(sample, f"samples[{at}]"), f"samples[{at}]", run, notes).read()
+    for path, sample in mappings(document.value["samples"], "samples"):
+        imported = _Sample(sample, path, run, notes).read()
         if imported.events:
             found.append(imported)
         else:
-            notes.warn(f"samples[{at}] holds no message and is left out")
+            notes.warn(f"{path} holds no message and is left out")
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     return found
 
 
@@ -114,7 +123,7 @@ class _Sample:
         for path, row in rows:
             message = self.whole(as_mapping(row, path))
             role = message.get("role")
-            spoken = any(event.role != "control" for event in events)
+            spoken = has_messages(events)
             if role == "system" and not spoken:
                 systems += [event.text for event in _system(message, path)]
             elif role == "system":
@@ -183,8 +192,7 @@ def _step(message: Row, path: str, report: Row, run: Row) -> Event:
     model = str(message.get("model") or "")
     maker = str(run.get("model") or "").partition("/")[0]
     parts: list[Part] = list(content_parts(message.get("content"), f"{path}.content", maker))
-    for at, call in enumerate(items(message.get("tool_calls"), f"{path}.tool_calls")):
-        parts.append(_call(as_mapping(call, f"{path}.tool_calls[{at}]"), f"{path}.tool_calls[{at}]"))
+    parts += [_call(call, where) for where, call in mappings(message.get("tool_calls"), f"{path}.tool_calls")]
     output = report.get("output")
     event = Event(
         role="assistant",

@@ -11,7 +11,7 @@ from typing import Any
 
 from foldmark.errors import WireError
 from foldmark.events import Image, Opaque, Part, Reasoning, Text, ToolCall, Usage
-from foldmark.importers.parts import arguments_of, usage_of
+from foldmark.importers.parts import arguments_of, mappings, signed_thinking, usage_of
 from foldmark.wire.media import image_of_url
 from foldmark.wire.openai_reading import REASONING_KEYS, legacy_id
 from foldmark.wire.plain import as_mapping, as_name, as_text, items
@@ -78,7 +78,7 @@ def _reasoning(block: Fields, path: str, maker: str) -> Reasoning:
     extras = block.get("extras")
     signature = extras.get("signature") if isinstance(extras, Mapping) else None
     if maker == "anthropic" and signature:
-        return Reasoning(words, "anthropic", {"type": "thinking", "thinking": words, "signature": signature})
+        return signed_thinking(words, signature)
     return Reasoning(words, maker or PROVIDER, _whole(block))
 
 
@@ -114,9 +114,7 @@ def calls_of(fields: Fields, path: str) -> list[ToolCall]:
     as_sent = {call.id: call.arguments for call in raw}
     found: list[ToolCall] = []
     for key in ("tool_calls", "invalid_tool_calls"):
-        for at, value in enumerate(items(fields.get(key), f"{path}.{key}")):
-            where = f"{path}.{key}[{at}]"
-            call = as_mapping(value, where)
+        for where, call in mappings(fields.get(key), f"{path}.{key}"):
             name = as_text(call.get("name"), f"{where}.name") or "(no name)"
             call_id = as_text(call.get("id"), f"{where}.id") or f"call_{_place(path)}_{len(found)}"
             found.append(ToolCall(call_id, name, as_sent.get(call_id) or arguments_of(call.get("args"))))
@@ -129,11 +127,10 @@ def _place(path: str) -> str:
 
 
 def _raw_calls(extra: Fields, path: str) -> Iterator[ToolCall]:
-    for at, value in enumerate(items(extra.get("tool_calls"), f"{path}.tool_calls")):
-        where = f"{path}.tool_calls[{at}]"
-        function = as_mapping(as_mapping(value, where).get("function"), f"{where}.function")
+    for where, call in mappings(extra.get("tool_calls"), f"{path}.tool_calls"):
+        function = as_mapping(call.get("function"), f"{where}.function")
         name = as_name(function.get("name"), f"{where}.function.name")
-        yield ToolCall(as_name(value.get("id"), f"{where}.id"), name, arguments_of(function.get("arguments")))
+        yield ToolCall(as_name(call.get("id"), f"{where}.id"), name, arguments_of(function.get("arguments")))
     if legacy := extra.get("function_call"):
         function = as_mapping(legacy, f"{path}.function_call")
         name = as_name(function.get("name"), f"{path}.function_call.name")

@@ -14,7 +14,16 @@ from foldmark.errors import WireError
 from foldmark.events import Event, Part, Text, control
 from foldmark.importers.langchain_content import calls_of, content_parts, read_reply, thought
 from foldmark.importers.parts import Waiting, result_of, told
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    placed_rows,
+)
 from foldmark.wire.openai_reading import legacy_id
 from foldmark.wire.plain import as_mapping, as_name, as_text
 from foldmark.wire.tools import neutral_tools
@@ -28,16 +37,7 @@ _ROLES = {"user": "human", "assistant": "ai", "system": "system", "developer": "
 
 
 def sniff(document: Document) -> bool:
-    return any(_is_message(row) for _, row in islice(_rows(document), 20))
-
-
-def _rows(document: Document) -> Iterator[tuple[str, Any]]:
-    value = document.value
-    if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
-        return ((f"messages[{at}]", row) for at, row in enumerate(value["messages"]))
-    if isinstance(value, list):
-        return ((f"[{at}]", row) for at, row in enumerate(value))
-    return ((f"line {number}", record) for number, record in document.records)
+    return any(_is_message(row) for _, row in islice(placed_rows(document), 20))
 
 
 def _is_message(row: Any) -> bool:
@@ -67,10 +67,10 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     value = document.value
     holder: Mapping[str, Any] = value if isinstance(value, Mapping) and "messages" in value else {}
     reader = _Reader(notes)
-    for path, row in _rows(document):
+    for path, row in placed_rows(document):
         reader.take(as_mapping(row, path), path)
-    if not any(event.role != "control" for event in reader.events):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(reader.events):
+        raise nothing_to_import(document)
     own = next((str(holder[key]) for key in _IDS if isinstance(holder.get(key), (str, int))), "")
     tools = holder.get("tools")
     return [
@@ -117,7 +117,7 @@ class _Reader:
 
     def system(self, fields: Mapping[str, Any], path: str) -> Iterator[Event]:
         parts = content_parts(fields.get("content"), f"{path}.content")
-        if any(event.role != "control" for event in self.events):
+        if has_messages(self.events):
             yield Event(role="system", origin="injected", parts=parts)
             return
         self.systems += [part.text for part in parts if isinstance(part, Text) and part.text]

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Text, control
 from foldmark.importers.langfuse_attributes import flattened
 from foldmark.importers.langfuse_lines import Line, Lines
@@ -35,7 +34,7 @@ from foldmark.importers.langfuse_observations import (
 )
 from foldmark.importers.langfuse_parts import said
 from foldmark.importers.langfuse_tools import Started, run_tools
-from foldmark.importers.values import Child, Document, Format, Imported, Notes
+from foldmark.importers.values import Child, Document, Format, Imported, Notes, nothing_to_import
 
 NAME = "langfuse"
 
@@ -60,7 +59,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     for generation in told:
         _take(generation, tree, lines, notes)
     if not lines.all:
-        raise WireError(document.name or "file", "holds no generation with messages; there is nothing to import.")
+        raise nothing_to_import(document, "generation with messages")
     agents = [each for each in found if not each.is_generation and (each.is_agent or _ACCOUNT in each.attributes)]
     for agent in sorted(agents, key=lambda each: each.end):
         lines.complete(_account(agent, notes), agent.end)

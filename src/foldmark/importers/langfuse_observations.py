@@ -15,9 +15,10 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.events import Usage
+from foldmark.importers.parts import mappings
 from foldmark.importers.values import seconds
 from foldmark.wire import anthropic_reading, neutral_tools, openai_reading
-from foldmark.wire.plain import as_count, as_mapping, items, parse_json
+from foldmark.wire.plain import as_count, parse_json
 
 KINDS = frozenset(
     ["GENERATION", "SPAN", "EVENT", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"]
@@ -86,8 +87,8 @@ def trace_of(value: Mapping[str, Any], found: list[Observation]) -> str:
 
 def observations(value: Any) -> list[Observation]:
     """All observations, in the order in which they began. Raises WireError with the path of one that is none."""
-    rows = items(rows_of(value), "observations")
-    found = [_observation(as_mapping(row, f"observations[{at}]"), at) for at, row in enumerate(rows)]
+    rows = mappings(rows_of(value), "observations")
+    found = [_observation(row, at) for at, (_, row) in enumerate(rows)]
     return sorted(found, key=lambda each: (each.start, each.at))
 
 

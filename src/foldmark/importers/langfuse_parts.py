@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.events import Event, Image, Opaque, Origin, Part, Reasoning, Role, Text, ToolCall
 from foldmark.importers import gemini_parts
-from foldmark.importers.parts import arguments_of, result_of, words_of
+from foldmark.importers.parts import arguments_of, mappings, result_of, words_of
 from foldmark.wire.plain import as_mapping, as_name, as_text
 
 CONVENTION = "gen_ai"
@@ -66,9 +66,7 @@ def without_derived_id(part: Part) -> Part:
 
 def _of_convention(parts: list[Any], role: Role, path: str) -> Iterator[Event]:
     rest: list[Part] = []
-    for at, value in enumerate(parts):
-        where = f"{path}[{at}]"
-        part = as_mapping(value, where)
+    for where, part in mappings(parts, path):
         if part.get("type") == "tool_call_response":
             answer = next((part[key] for key in ("result", "response", "content") if key in part), None)
             call_id = as_text(part.get("id"), f"{where}.id")

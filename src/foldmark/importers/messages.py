@@ -8,14 +8,25 @@ and records without a role, become control events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    placed_rows,
+    seconds,
+)
 from foldmark.wire import anthropic_reading, neutral_tools, openai_reading
+from foldmark.wire.plain import items
 
 NAME = "openai-json"
 
@@ -31,8 +42,7 @@ def sniff(document: Document) -> bool:
     value = document.value
     if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
         return True
-    rows = value if isinstance(value, list) else [record for _, record in document.records]
-    return bool(rows) and any(isinstance(row, Mapping) and "role" in row for row in rows[:20])
+    return any(isinstance(row, Mapping) and "role" in row for _, row in islice(placed_rows(document), 20))
 
 
 def read(document: Document, notes: Notes) -> list[Imported]:
@@ -41,16 +51,14 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     holder: Mapping[str, Any] = {}
     if isinstance(value, Mapping) and "messages" in value:
         holder = value
-        rows = [(f"messages[{at}]", row) for at, row in enumerate(_list(value["messages"], "messages"))]
-    elif isinstance(value, list):
-        rows = [(f"[{at}]", row) for at, row in enumerate(value)]
+        rows = [(f"messages[{at}]", row) for at, row in enumerate(items(value["messages"], "messages"))]
     else:
-        rows = [(f"line {line}", record) for line, record in document.records]
-    tools = neutral_tools(_list(holder.get("tools"), "tools"))
+        rows = list(placed_rows(document))
+    tools = neutral_tools(items(holder.get("tools"), "tools"))
     wire = wire_of((row for _, row in rows), holder.get("tools"))
     system, events = read_rows(rows, wire, notes, system=holder.get("system"))
-    if not any(event.role != "control" for event in events) and not system:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(events) and not system:
+        raise nothing_to_import(document)
     own = next((str(holder[key]) for key in _IDS if isinstance(holder.get(key), (str, int))), "")
     session = own or derived_id(NAME, events)
     return [
@@ -66,17 +74,13 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     ]
 
 
-def _list(value: Any, path: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise WireError(path, f"expected a list, found {type(value).__name__}.")
-    return value
+def _several(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def wire_of(rows: Iterable[Any], tools: Any = None) -> str:
     """Whose shape the messages have: `anthropic` when a block or tool tells, else `openai-chat`."""
-    if any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools or ()):
+    if any(isinstance(tool, Mapping) and "input_schema" in tool for tool in _several(tools)):
         return "anthropic"
     for row in rows:
         content = row.get("content") if isinstance(row, Mapping) else None
@@ -102,7 +106,7 @@ def read_rows(
             events.append(notes.kept(kind, row, path, provider=NAME))
             continue
         read_now = reader.read_message(row, path, names)
-        spoken = any(event.role != "control" for event in events)
+        spoken = has_messages(events)
         if role in ("system", "developer") and not spoken:
             texts += [event.text for event in read_now if event.text]
             continue

@@ -14,13 +14,22 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
-from foldmark.events import Event, Part, Reasoning, Text, ToolCall, control
-from foldmark.importers.parts import Waiting, failed, result_of, told, usage_of
-from foldmark.importers.response_items import PROVIDER, content_parts, output_event, step_part
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.events import Event, Part, Text, ToolCall, control
+from foldmark.importers.parts import Waiting, failed, mappings, result_of, thinking_blocks, told, usage_of
+from foldmark.importers.response_items import content_parts, output_event, step_part
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    seconds,
+)
 from foldmark.wire.openai_reading import read_message, read_usage
 from foldmark.wire.plain import as_mapping, as_text, compact_json, items
+from foldmark.wire.responses_items import PROVIDER
 
 NAME = "mini-swe-agent"
 _TOOL = "bash"
@@ -61,8 +70,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     for at, row in enumerate(rows):
         path = f"messages[{at}]" if about else f"[{at}]"
         reader.events += list(reader.row(as_mapping(row, path), path, at))
-    if not any(event.role != "control" for event in reader.events):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(reader.events):
+        raise nothing_to_import(document)
     if about.get("info"):
         notes.warn("info: the outcome of the run (exit status, submission) is no part of the conversation, left out")
     return [
@@ -103,12 +112,8 @@ class _Reader:
             event = output_event(row, path, self.waiting.names)
             yield failed(event) if _has_failed(row) else event
             return
-        output = items(row.get("output"), f"{path}.output")
-        parts = [
-            part
-            for at, item in enumerate(output)
-            for part in step_part(as_mapping(item, f"{path}.output[{at}]"), f"{path}.output[{at}]")
-        ]
+        output = mappings(row.get("output"), f"{path}.output")
+        parts = [part for where, item in output for part in step_part(item, where)]
         yield Event(
             role="assistant",
             origin="agent",
@@ -135,9 +140,7 @@ class _Reader:
             yield self.notes.kept(f"role {role}", dict(row), path, provider=NAME)
 
     def step(self, row: Row, path: str, at: int) -> Event:
-        where = f"{path}.thinking_blocks"
-        blocks = [as_mapping(block, where) for block in items(row.get("thinking_blocks"), where)]
-        thinking = [Reasoning(str(block.get("thinking") or ""), "anthropic", dict(block)) for block in blocks]
+        thinking = thinking_blocks(row.get("thinking_blocks"), f"{path}.thinking_blocks")
         bare = {key: value for key, value in row.items() if key != "reasoning_content"} if thinking else row
         event = read_message(bare, path, self.waiting.names)[0]
         parts: list[Part] = [*thinking, *event.parts]

@@ -14,18 +14,16 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Text, ToolCall, assistant, control
 from foldmark.importers import openhands_sdk
-from foldmark.importers.openhands_records import condensation_event, has_failed, shown_words, whole_usage
+from foldmark.importers.openhands_records import NAME, condensation_event, has_failed, shown_words, whole_usage
 from foldmark.importers.parts import result_of, told
-from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, seconds
+from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, nothing_to_import, seconds
 from foldmark.wire import openai_reading
 from foldmark.wire.media import image_of_url
 from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items
 from foldmark.wire.tools import neutral_tools
 
-NAME = openhands_sdk.NAME
 _WIRE = "openai-chat"
 
 _BOOKKEEPING = ("thought", "hidden", "blocking", "is_input", "confirmation_state", "security_risk", "impl_source")
@@ -82,7 +80,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
             session = str(about.get("instance_id") or imported.session)
             found.append(msgspec.structs.replace(imported, session=session, warnings=warnings))
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     return found
 
 
@@ -157,7 +155,7 @@ class _Reader:
         elif kind in _SILENT:
             yield control(kind, dict(row), provider=NAME)
         elif kind == "condensation":
-            yield condensation_event(row, args, path)
+            yield condensation_event(kind, row, args.get("summary"), f"{path}.args")
         elif row.get("tool_call_metadata"):
             yield from self.reply(row, path)
         elif source == "agent":

@@ -26,11 +26,12 @@ def whole_usage(usage: Usage | None, reported: Any) -> Usage | None:
     )
 
 
-def condensation_event(row: Row, args: Row, path: str) -> Event:
-    summary = as_text(args.get("summary"), f"{path}.args.summary")
-    if not summary:
-        return control("condensation", dict(row), provider=NAME)
-    return told([Text(summary)], is_user=False, meta={"foreign": "condensation"})
+def condensation_event(kind: str, row: Row, summary: Any, path: str) -> Event:
+    """A compaction by the program: its summary as injected text, a control event when it wrote none."""
+    words = as_text(summary, f"{path}.summary")
+    if not words:
+        return control(kind, dict(row), provider=NAME)
+    return told([Text(words)], is_user=False, meta={"foreign": "condensation"})
 
 
 def shown_words(row: Row, extras: Row, path: str) -> str:

@@ -11,13 +11,12 @@ from typing import Any
 import msgspec
 
 from foldmark.events import Event, Part, Reasoning, Text, ToolCall, control
-from foldmark.importers.parts import arguments_of, result_of, told
+from foldmark.importers.openhands_records import NAME, condensation_event
+from foldmark.importers.parts import arguments_of, result_of, thinking_blocks, told
 from foldmark.importers.values import Imported, Notes, derived_id, seconds
 from foldmark.wire.openai_reading import read_message
 from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items
 from foldmark.wire.tools import neutral_tools
-
-NAME = "openhands"
 
 _SILENT = ("ConversationStateUpdateEvent", "PauseEvent", "CondensationRequest", "TokenEvent", "LLMCompletionLogEvent")
 _FAILURES = ("AgentErrorEvent", "UserRejectObservation")
@@ -81,11 +80,7 @@ class _Reader:
         elif kind == "ObservationEvent" or kind in _FAILURES:
             yield _observation(row, path, kind in _FAILURES)
         elif kind == "Condensation":
-            summary = as_text(row.get("summary"), f"{path}.summary")
-            if summary:
-                yield told([Text(summary)], is_user=False, meta={"foreign": "condensation"})
-            else:
-                yield control(kind, dict(row), provider=NAME)
+            yield condensation_event(kind, row, row.get("summary"), path)
         elif kind in _SILENT:
             yield control(kind, dict(row), provider=NAME)
         else:
@@ -110,9 +105,7 @@ def _content(blocks: Any, path: str) -> list[Text]:
 
 
 def _action(row: Row, path: str) -> Event:
-    parts: list[Part] = []
-    blocks = [as_mapping(block, f"{path}.thinking_blocks") for block in items(row.get("thinking_blocks"), path)]
-    parts += [Reasoning(str(block.get("thinking") or ""), "anthropic", dict(block)) for block in blocks]
+    parts: list[Part] = [*thinking_blocks(row.get("thinking_blocks"), f"{path}.thinking_blocks")]
     if (words := row.get("reasoning_content")) and not parts:
         parts.append(Reasoning(as_text(words, f"{path}.reasoning_content"), "openai", {"reasoning_content": words}))
     parts += _content(row.get("thought"), f"{path}.thought")

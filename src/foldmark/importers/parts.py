@@ -1,16 +1,24 @@
-"""Small pieces that readers of foreign messages share: arguments, results, times, and what was taken back. Knows
-nothing of any format."""
+"""Small pieces that readers of foreign messages share: arguments, thinking, results, who said what, and what was taken
+back. Knows nothing of any format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from foldmark.events import Event, Image, Opaque, Part, Text, ToolResult, Usage
+from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolResult, Usage
 from foldmark.importers.values import Child, Imported
-from foldmark.wire.plain import as_count, compact_json
+from foldmark.wire.anthropic_reading import PROVIDER as ANTHROPIC
+from foldmark.wire.plain import as_count, as_mapping, compact_json, items
+
+
+def mappings(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(path, object) of every entry of a list, None as the empty one. Raises WireError with the path of one that is
+    no object."""
+    for at, entry in enumerate(items(value, path)):
+        yield f"{path}[{at}]", as_mapping(entry, f"{path}[{at}]")
 
 
 def arguments_of(value: Any) -> str:
@@ -25,6 +33,22 @@ def words_of(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else compact_json(value)
+
+
+def signed_thinking(words: str, signature: Any) -> Reasoning:
+    """Anthropic's thinking as its API gave it, so that it can go back as it came."""
+    return Reasoning(words, ANTHROPIC, {"type": "thinking", "thinking": words, "signature": signature})
+
+
+def redacted_thinking(data: Any, shown: str = "") -> Reasoning:
+    """Thinking that Anthropic gave encrypted; `shown` is what a summary says of it."""
+    return Reasoning(shown, ANTHROPIC, {"type": "redacted_thinking", "data": data})
+
+
+def thinking_blocks(blocks: Any, path: str) -> list[Reasoning]:
+    """Anthropic's thinking as proxies put it beside the content of chat completions."""
+    found = (block for _, block in mappings(blocks, path))
+    return [Reasoning(str(block.get("thinking") or ""), ANTHROPIC, dict(block)) for block in found]
 
 
 def result_of(
@@ -54,6 +78,21 @@ def failed(event: Event) -> Event:
 def told(parts: Iterable[Part], *, is_user: bool, **fields: Any) -> Event:
     """A user-role event: the user's own when `is_user`, else injected."""
     return Event(role="user", origin="user" if is_user else "injected", parts=tuple(parts), **fields)
+
+
+def told_in_runs(parts: Iterable[Part], is_by_program: Callable[[str], object], time: float | None) -> Iterator[Event]:
+    """The parts of a user message as runs: texts that the program wrote are injected, the rest is the user's."""
+    run: list[Part] = []
+    was_user = True
+    for part in parts:
+        is_user = not (isinstance(part, Text) and is_by_program(part.text))
+        if run and is_user != was_user:
+            yield told(run, is_user=was_user, time=time)
+            run = []
+        run.append(part)
+        was_user = is_user
+    if run:
+        yield told(run, is_user=was_user, time=time)
 
 
 def usage_of(found: Any, whole: str, output: str, read: str = "", write: str = "") -> Usage | None:

@@ -12,11 +12,21 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
-from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Usage, control
+from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, Usage, control
+from foldmark.importers.parts import arguments_of, mappings, redacted_thinking, result_of, signed_thinking, told
 from foldmark.importers.tree import Line, Node, main_line
-from foldmark.importers.values import Child, Document, Format, Imported, Notes, derived_id, seconds
-from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items
+from foldmark.importers.values import (
+    Child,
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    seconds,
+)
+from foldmark.wire.plain import as_count, as_mapping, as_name, as_text
 
 NAME = "pi"
 
@@ -48,8 +58,8 @@ def read(document: Document, notes: Notes) -> list[Imported]:
         before = key
     header = next((record for _, record in records.values() if record.get("type") == "session"), {})
     imported = _imported(main_line(nodes), records, str(header.get("id") or ""), notes)
-    if not any(event.role != "control" for event in imported.events):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(imported.events):
+        raise nothing_to_import(document)
     return [msgspec.structs.replace(imported, warnings=notes.lines())]
 
 
@@ -79,10 +89,9 @@ def _event(record: Mapping[str, Any], number: int, notes: Notes) -> Event:
     time = seconds(record.get("timestamp"))
     if kind in _SUMMARIES:
         words = as_text(record.get("summary"), f"{path} summary")
-        return Event(role="user", origin="injected", parts=(Text(words),), time=time, meta={"foreign": kind})
+        return told([Text(words)], is_user=False, time=time, meta={"foreign": kind})
     if kind == "custom_message":
-        parts = _parts(record.get("content"), f"{path} content")
-        return Event(role="user", origin="injected", parts=parts, time=time)
+        return told(_parts(record.get("content"), f"{path} content"), is_user=False, time=time)
     if kind in _SETTINGS:
         return control(kind, dict(record), provider=NAME, time=time)
     if kind != "message":
@@ -96,7 +105,7 @@ def _event(record: Mapping[str, Any], number: int, notes: Notes) -> Event:
 def _message(message: Mapping[str, Any], path: str, notes: Notes) -> Event:
     role = message.get("role")
     if role == "user":
-        return Event(role="user", origin="user", parts=_parts(message.get("content"), f"{path}.content"))
+        return told(_parts(message.get("content"), f"{path}.content"), is_user=True)
     if role == "assistant":
         return _assistant(message, path)
     if role == "toolResult":
@@ -105,9 +114,9 @@ def _message(message: Mapping[str, Any], path: str, notes: Notes) -> Event:
         return _command(message, path)
     if role in ("branchSummary", "compactionSummary"):
         words = as_text(message.get("summary"), f"{path}.summary")
-        return Event(role="user", origin="injected", parts=(Text(words),), meta={"foreign": str(role)})
+        return told([Text(words)], is_user=False, meta={"foreign": str(role)})
     if role in ("custom", "hookMessage"):
-        return Event(role="user", origin="injected", parts=_parts(message.get("content"), f"{path}.content"))
+        return told(_parts(message.get("content"), f"{path}.content"), is_user=False)
     return notes.kept(f"message of role {role}", dict(message), path, provider=NAME)
 
 
@@ -140,15 +149,12 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def _result(message: Mapping[str, Any], path: str) -> Event:
-    content = _parts(message.get("content"), f"{path}.content")
-    outcome = ToolResult(
+    return result_of(
         as_name(message.get("toolCallId"), f"{path}.toolCallId"),
-        "\n".join(part.text for part in content if isinstance(part, Text)),
+        _parts(message.get("content"), f"{path}.content"),
         name=as_text(message.get("toolName"), f"{path}.toolName"),
         is_error=bool(message.get("isError")),
-        images=tuple(part for part in content if isinstance(part, Image)),
     )
-    return Event(role="tool", origin="tool", parts=(outcome,))
 
 
 def _command(message: Mapping[str, Any], path: str) -> Event:
@@ -159,16 +165,13 @@ def _command(message: Mapping[str, Any], path: str) -> Event:
     output = as_text(message.get("output"), f"{path}.output")
     end = "cancelled" if message.get("cancelled") else f"exit code {message.get('exitCode')}"
     words = f"The user ran `{command}` ({end}):\n{output}" if output else f"The user ran `{command}` ({end})."
-    return Event(role="user", origin="injected", parts=(Text(words),))
+    return told([Text(words)], is_user=False)
 
 
 def _parts(content: Any, path: str, provider: str = "", api: str = "") -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),) if content else ()
-    return tuple(
-        _part(as_mapping(block, f"{path}[{at}]"), f"{path}[{at}]", provider, api)
-        for at, block in enumerate(items(content, path))
-    )
+    return tuple(_part(block, where, provider, api) for where, block in mappings(content, path))
 
 
 def _part(block: Mapping[str, Any], path: str, provider: str, api: str) -> Part:
@@ -178,9 +181,8 @@ def _part(block: Mapping[str, Any], path: str, provider: str, api: str) -> Part:
     if kind == "thinking":
         return _thinking(block, path, provider, api)
     if kind == "toolCall":
-        arguments = block.get("arguments")
-        text = arguments if isinstance(arguments, str) else compact_json(arguments if arguments is not None else {})
-        return ToolCall(as_name(block.get("id"), f"{path}.id"), as_name(block.get("name"), f"{path}.name"), text)
+        name = as_name(block.get("name"), f"{path}.name")
+        return ToolCall(as_name(block.get("id"), f"{path}.id"), name, arguments_of(block.get("arguments")))
     if kind == "image":
         media_type = as_text(block.get("mimeType"), f"{path}.mimeType")
         return Image(media_type=media_type, data=as_text(block.get("data"), f"{path}.data"))
@@ -192,8 +194,8 @@ def _thinking(block: Mapping[str, Any], path: str, provider: str, api: str) -> R
     words, signature = as_text(block.get("thinking"), f"{path}.thinking"), block.get("thinkingSignature")
     if api.startswith("anthropic") and signature:
         if block.get("redacted"):
-            return Reasoning("", "anthropic", {"type": "redacted_thinking", "data": signature})
-        return Reasoning(words, "anthropic", {"type": "thinking", "thinking": words, "signature": signature})
+            return redacted_thinking(signature)
+        return signed_thinking(words, signature)
     return Reasoning(words, provider or NAME, dict(block))
 
 

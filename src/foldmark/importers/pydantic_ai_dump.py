@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from foldmark.errors import WireError
 from foldmark.events import Event, Part, Text, control
-from foldmark.importers.parts import told, usage_of
+from foldmark.importers.parts import mappings, told, usage_of
 from foldmark.importers.pydantic_ai_parts import (
     NAME,
     answer_part,
@@ -24,8 +23,18 @@ from foldmark.importers.pydantic_ai_parts import (
     returned_event,
     user_parts,
 )
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, seconds
-from foldmark.wire.plain import as_mapping, as_text, items
+from foldmark.importers.values import (
+    Document,
+    Format,
+    Imported,
+    Notes,
+    derived_id,
+    has_messages,
+    nothing_to_import,
+    placed_rows,
+    seconds,
+)
+from foldmark.wire.plain import as_mapping, as_text
 
 _NOTES = (
     "instruction-baseline",
@@ -43,29 +52,20 @@ Row = Mapping[str, Any]
 
 
 def sniff(document: Document) -> bool:
-    rows = [row for _, row in islice(_rows(document), 5)]
+    rows = [row for _, row in islice(placed_rows(document), 5)]
     return bool(rows) and all(
         isinstance(row, Mapping) and row.get("kind") in ("request", "response") and isinstance(row.get("parts"), list)
         for row in rows
     )
 
 
-def _rows(document: Document) -> Iterator[tuple[str, Any]]:
-    value = document.value
-    if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
-        return ((f"messages[{at}]", row) for at, row in enumerate(value["messages"]))
-    if isinstance(value, list):
-        return ((f"[{at}]", row) for at, row in enumerate(value))
-    return ((f"line {number}", record) for number, record in document.records)
-
-
 def read(document: Document, notes: Notes) -> list[Imported]:
     """The one session of the file. Raises WireError with the path of a part that cannot be read."""
     reader = _Reader(notes)
-    for path, row in _rows(document):
+    for path, row in placed_rows(document):
         reader.take(as_mapping(row, path), path)
-    if not any(event.role != "control" for event in reader.events):
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+    if not has_messages(reader.events):
+        raise nothing_to_import(document)
     makers = [event.provider for event in reader.events if event.role == "assistant"]
     return [
         Imported(
@@ -92,9 +92,7 @@ class _Reader:
         self.session = self.session or str(row.get("conversation_id") or "")
         if row.get("kind") == "request":
             self.instructions = as_text(row.get("instructions"), f"{path}.instructions") or self.instructions
-            for at, value in enumerate(items(row.get("parts"), f"{path}.parts")):
-                where = f"{path}.parts[{at}]"
-                part = as_mapping(value, where)
+            for where, part in mappings(row.get("parts"), f"{path}.parts"):
                 time = seconds(part.get("timestamp") or row.get("timestamp"))
                 self.events += [msgspec.structs.replace(event, time=time) for event in self.asked(part, where)]
         elif row.get("kind") == "response":
@@ -107,7 +105,7 @@ class _Reader:
         kind = part.get("part_kind")
         if kind == "system-prompt":
             words = as_text(part.get("content"), f"{path}.content")
-            if any(event.role != "control" for event in self.events):
+            if has_messages(self.events):
                 yield Event(role="system", origin="injected", parts=(Text(words),))
             else:
                 self.systems.append(words)
@@ -127,9 +125,7 @@ class _Reader:
     def answered(self, row: Row, path: str) -> Iterator[Event]:
         maker = str(row.get("provider_name") or "")
         parts: list[Part] = []
-        for at, value in enumerate(items(row.get("parts"), f"{path}.parts")):
-            where = f"{path}.parts[{at}]"
-            part = as_mapping(value, where)
+        for where, part in mappings(row.get("parts"), f"{path}.parts"):
             if part.get("part_kind") == "compaction":
                 yield compaction_event(part, where)
             elif (read := answer_part(part, where, maker)) is not None:

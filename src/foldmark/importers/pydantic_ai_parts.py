@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCall, control
-from foldmark.importers.parts import arguments_of, result_of, told, words_of
+from foldmark.importers.parts import arguments_of, redacted_thinking, result_of, signed_thinking, told, words_of
 from foldmark.wire.media import image_of_url
 from foldmark.wire.plain import as_mapping, as_name, as_text, items
 
@@ -42,9 +42,9 @@ def _thinking(part: Row, path: str, maker: str) -> Reasoning:
     words = as_text(part.get("content"), f"{path}.content")
     signature, own_id = part.get("signature"), part.get("id")
     if maker == "anthropic" and own_id == "redacted_thinking":
-        return Reasoning("", maker, {"type": "redacted_thinking", "data": signature})
+        return redacted_thinking(signature)
     if maker == "anthropic" and signature:
-        return Reasoning(words, maker, {"type": "thinking", "thinking": words, "signature": signature})
+        return signed_thinking(words, signature)
     if maker == "openai" and signature and own_id:
         summary = [{"type": "summary_text", "text": words}] if words else []
         raw = {"type": "reasoning", "id": own_id, "summary": summary, "encrypted_content": signature}

@@ -20,7 +20,7 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.events import Event, ToolCall, assistant, control, result, user
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, nothing_to_import
 from foldmark.wire.plain import compact_json
 
 NAME = "react"
@@ -63,7 +63,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     """One session a question. Raises WireError naming the line of an observation without its action."""
     found = [_session(blocks, notes) for blocks in _episodes(_blocks(document.text))]
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     return [msgspec.structs.replace(imported, warnings=notes.lines()) for imported in found]
 
 
@@ -103,36 +103,58 @@ def _episodes(blocks: Iterator[Block]) -> Iterator[list[Block]]:
 
 
 def _session(blocks: Sequence[Block], notes: Notes) -> Imported:
-    events: list[Event] = []
-    thoughts: list[str] = []
-    waiting: ToolCall | None = None
+    reader = _Reader(notes)
     for at, block in enumerate(blocks):
+        reader.take(block, blocks[at + 1] if at + 1 < len(blocks) else None)
+    reader.end_thought()
+    events = tuple(reader.events)
+    return Imported(session=derived_id(NAME, events), format=NAME, wire="openai-chat", events=events)
+
+
+class _Reader:
+    """Takes the blocks of one episode in order; thoughts wait for the action or the answer that they lead to."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.events: list[Event] = []
+        self.thoughts: list[str] = []
+        self.waiting: ToolCall | None = None
+        self.calls = 0
+
+    def take(self, block: Block, after: Block | None) -> None:
         if block.kind == "Thought":
-            thoughts.append(block.words)
+            self.thoughts.append(block.words)
         elif block.kind == "Action":
-            given = blocks[at + 1] if at + 1 < len(blocks) and blocks[at + 1].kind == "Action Input" else None
-            waiting = _call(block, given, sum(len(event.calls) for event in events) + 1)
-            events.append(assistant("\n".join(thoughts), waiting))
-            thoughts = []
+            self.act(block, after if after and after.kind == "Action Input" else None)
         elif block.kind == "Observation":
-            if waiting is None:
-                raise WireError(f"line {block.line}", "an observation without its action.")
-            is_error = bool(_REFUSED.match(block.words))
-            events.append(result(waiting.id, block.words, name=waiting.name, is_error=is_error))
-            waiting = None
+            self.observe(block)
         elif block.kind == "Final Answer":
-            events.append(assistant("\n".join([*thoughts, f"Final Answer: {block.words}"])))
-            thoughts = []
+            self.thoughts.append(f"Final Answer: {block.words}")
+            self.end_thought()
         elif block.kind == "Question":
-            events.append(user(block.words))
+            self.events.append(user(block.words))
         elif block.kind == "heading":
-            events.append(control("heading", {"text": block.words}, provider=NAME))
+            self.events.append(control("heading", {"text": block.words}, provider=NAME))
         elif block.kind == "":
-            kind = "text outside an episode"
-            events.append(notes.kept(kind, {"text": block.words}, f"line {block.line}", provider=NAME))
-    if thoughts:
-        events.append(assistant("\n".join(thoughts)))
-    return Imported(session=derived_id(NAME, events), format=NAME, wire="openai-chat", events=tuple(events))
+            kind, raw = "text outside an episode", {"text": block.words}
+            self.events.append(self.notes.kept(kind, raw, f"line {block.line}", provider=NAME))
+
+    def act(self, action: Block, given: Block | None) -> None:
+        self.calls += 1
+        self.waiting = _call(action, given, self.calls)
+        self.end_thought(self.waiting)
+
+    def observe(self, block: Block) -> None:
+        call, self.waiting = self.waiting, None
+        if call is None:
+            raise WireError(f"line {block.line}", "an observation without its action.")
+        is_error = bool(_REFUSED.match(block.words))
+        self.events.append(result(call.id, block.words, name=call.name, is_error=is_error))
+
+    def end_thought(self, *calls: ToolCall) -> None:
+        if self.thoughts or calls:
+            self.events.append(assistant("\n".join(self.thoughts), *calls))
+            self.thoughts = []
 
 
 def _call(action: Block, given: Block | None, count: int) -> ToolCall:

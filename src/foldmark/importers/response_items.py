@@ -12,11 +12,10 @@ from typing import Any
 
 from foldmark.errors import WireError
 from foldmark.events import Event, Opaque, Part, Reasoning, Text, ToolCall
-from foldmark.importers.parts import arguments_of, result_of
+from foldmark.importers.parts import arguments_of, mappings, result_of
 from foldmark.wire.media import image_of_url
 from foldmark.wire.plain import as_mapping, as_name, as_text, compact_json, items, parse_json
-
-PROVIDER = "openai-responses"
+from foldmark.wire.responses_items import PROVIDER
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 OUTPUTS = (
@@ -93,9 +92,7 @@ def content_parts(content: Any, path: str) -> tuple[Part, ...]:
         return ()
     if isinstance(content, str):
         return (Text(content),)
-    return tuple(
-        _block(as_mapping(block, f"{path}[{at}]"), f"{path}[{at}]") for at, block in enumerate(items(content, path))
-    )
+    return tuple(_block(block, where) for where, block in mappings(content, path))
 
 
 def _block(block: Mapping[str, Any], path: str) -> Part:

@@ -15,7 +15,6 @@ from foldmark.errors import WireError
 from foldmark.events import (
     Event,
     Part,
-    Reasoning,
     Text,
     ToolCall,
     ToolResult,
@@ -24,6 +23,7 @@ from foldmark.events import (
     result,
     user,
 )
+from foldmark.importers.parts import thinking_blocks
 from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
 from foldmark.wire.openai_reading import read_message
 from foldmark.wire.plain import compact_json
@@ -95,10 +95,7 @@ def _words(row: Row, path: str) -> str:
 
 def _assistant(row: Row, path: str, at: int, names: dict[str, str]) -> Event:
     event = read_message(row, path, names)[0]
-    parts: list[Part] = [
-        Reasoning(str(block.get("thinking") or ""), "anthropic", dict(block))
-        for block in row.get("thinking_blocks") or ()
-    ]
+    parts: list[Part] = [*thinking_blocks(row.get("thinking_blocks"), f"{path}.thinking_blocks")]
     action = row.get("action")
     if event.calls or not isinstance(action, str) or not action.strip():
         parts += event.parts

@@ -12,7 +12,7 @@ from typing import Any
 
 from foldmark.errors import WireError
 from foldmark.importers.messages import read_rows
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, placed_rows
 
 NAME = "tau-bench"
 
@@ -23,7 +23,7 @@ def sniff(document: Document) -> bool:
 
 
 def _runs(document: Document) -> list[Any]:
-    return document.value if isinstance(document.value, list) else [record for _, record in document.records]
+    return [run for _, run in placed_rows(document, "")]
 
 
 def read(document: Document, notes: Notes) -> list[Imported]:

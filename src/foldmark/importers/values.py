@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, Literal
 
 import msgspec
@@ -47,6 +48,26 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[tuple[int, Any], ...] = ()
     text: str = ""
     reason: str = ""
+
+
+def placed_rows(document: Document, key: str = "messages") -> Iterator[tuple[str, Any]]:
+    """(path, entry) of what a file lists: an object's list under `key`, a list, else its lines."""
+    value = document.value
+    if isinstance(value, Mapping) and isinstance(value.get(key), list):
+        return ((f"{key}[{at}]", row) for at, row in enumerate(value[key]))
+    if isinstance(value, list):
+        return ((f"[{at}]", row) for at, row in enumerate(value))
+    return ((f"line {number}", record) for number, record in document.records)
+
+
+def has_messages(events: Iterable[Event]) -> bool:
+    """Whether anything was said or done: control events alone are no conversation."""
+    return any(event.role != "control" for event in events)
+
+
+def nothing_to_import(document: Document, lacks: str = "message") -> WireError:
+    """The error of a file that is in a known format and holds no conversation."""
+    return WireError(document.name or "file", f"holds no {lacks}; there is nothing to import.")
 
 
 class Notes:
@@ -99,7 +120,7 @@ def seconds(value: Any) -> float | None:
         return None
     try:
         if isinstance(value, (int, float)):
-            return value / 1000 if value > 1e11 else float(value)
+            return (value / 1000 if value > 1e11 else float(value)) if isfinite(value) else None
         moment = datetime.fromisoformat(str(value))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):

@@ -14,7 +14,7 @@ import msgspec
 
 from foldmark.errors import WireError
 from foldmark.importers import inspect_log
-from foldmark.importers.values import Document, Format, Imported, Notes, derived_id
+from foldmark.importers.values import Document, Format, Imported, Notes, derived_id, nothing_to_import
 
 NAME = "vivaria"
 
@@ -36,7 +36,7 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     samples = {"sample": value} if _is_sample(value) else value
     found = [imported for key, sample in samples.items() for imported in _sample(str(key), sample, notes)]
     if not found:
-        raise WireError(document.name or "file", "holds no message; there is nothing to import.")
+        raise nothing_to_import(document)
     return found
 
 

@@ -9,7 +9,8 @@ readers (`parse_tests`, `exit_code`, `traces`, `diff_stat`, …) serve facts as 
 from __future__ import annotations
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, profile
+from foldmark.kinds.base import SURE, Kind, profile
+from foldmark.kinds.blame import BLAME
 from foldmark.kinds.body import Body, Count, count_lines
 from foldmark.kinds.builds import BUILD
 from foldmark.kinds.commands import COMMAND, denial, error_lines, exit_code
@@ -17,11 +18,11 @@ from foldmark.kinds.coverage import COVERAGE
 from foldmark.kinds.diffs import DIFF, FileDiff, diff_stat
 from foldmark.kinds.encoded import ENCODED
 from foldmark.kinds.files import FILE
-from foldmark.kinds.git import BLAME, GIT_LOG, GIT_STATUS
+from foldmark.kinds.git import GIT_LOG, GIT_STATUS
 from foldmark.kinds.listings import LISTING
 from foldmark.kinds.logs import LOG
 from foldmark.kinds.markup import XML
-from foldmark.kinds.noise import is_chrome, is_heartbeat, is_noise, is_status, is_transient, status_shape
+from foldmark.kinds.noise import is_heartbeat, is_noise, is_status, is_transient, status_shape
 from foldmark.kinds.notebooks import NOTEBOOK
 from foldmark.kinds.packages import PACKAGES
 from foldmark.kinds.pages import HTML
@@ -52,7 +53,6 @@ __all__ = [
     "diff_stat",
     "error_lines",
     "exit_code",
-    "is_chrome",
     "is_heartbeat",
     "is_noise",
     "is_status",
@@ -70,8 +70,8 @@ KINDS: tuple[Kind, ...] = (
     *map(
         seen_on_screen,
         (
-            *(TESTS, JSON, DIFF, GIT_STATUS, GIT_LOG, BLAME, COVERAGE, PROFILE, PACKAGES, BUILD, SQL_ERROR),
-            *(TRACE, LOG, NOTEBOOK, HTML, XML, TABLE, FILE, HITS, LISTING, COMMAND, PLAIN),
+            *(TESTS, NOTEBOOK, JSON, DIFF, GIT_STATUS, GIT_LOG, BLAME, COVERAGE, PROFILE, PACKAGES, BUILD, SQL_ERROR),
+            *(TRACE, LOG, HTML, XML, TABLE, FILE, HITS, LISTING, COMMAND, PLAIN),
         ),
     ),
     ENCODED,
@@ -83,7 +83,14 @@ terminal would show."""
 def recognise(text: str, call: ToolCall | None = None) -> Kind:
     """The kind that claims the text most surely; plain text when none does."""
     shown = on_screen(text)
-    return max(KINDS, key=lambda kind: kind.recognise(shown, call))
+    best, surest = PLAIN, 0.0
+    for kind in KINDS:
+        sure = kind.recognise(shown, call)
+        if sure > surest:
+            best, surest = kind, sure
+        if sure >= SURE:
+            break
+    return best
 
 
 def preview(text: str, call: ToolCall | None, budget_tokens: int, count: Count) -> str:
@@ -97,5 +104,5 @@ def outcome(text: str, call: ToolCall | None = None) -> str:
     said = kind.outcome(text, call) or PLAIN.outcome(text, call)
     runs = call is None or profile(call).is_shell
     code = exit_code(on_screen(text)) if kind.name != COMMAND.name and runs else None
-    said = " ".join(said.splitlines())  # some line ends are no line feeds
+    said = " ".join(clean_text(said).splitlines())  # some line ends are no line feeds, some characters are half ones
     return f"exit code {code}; {said}" if code else said

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import TypeVar
 
 from foldmark.events import ToolCall
-from foldmark.kinds.body import Body, Count, compose, usual, word_border
+from foldmark.kinds.body import Body, Count, compose, usual
+from foldmark.kinds.cuts import word_border
 from foldmark.profiles import Profile, profile_of_call
 
 T = TypeVar("T")
@@ -18,6 +19,10 @@ def plain_preview(text: str, budget_tokens: int, count: Count) -> str:
     """Both ends, and lines of trouble between them."""
     body = Body(text)
     return compose(body, usual(body), budget_tokens, count)
+
+
+SURE = 0.9
+"""A kind this sure is believed without asking those after it, which are never surer."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Kind:
     preview: Callable[[str, int, Count], str] = plain_preview
 
 
+@lru_cache(maxsize=1)  # ten kinds ask for the same call in a row
 def profile(call: ToolCall | None) -> Profile:
     return profile_of_call(call)
 
@@ -46,6 +52,11 @@ def sample(text: str, lines: int = 24) -> list[str]:
 @lru_cache(maxsize=4)
 def _sample(head: str) -> list[str]:
     return [line for line in head.split("\n") if line.strip()]
+
+
+def share(lines: list[str], test: Callable[[str], object]) -> float:
+    """Which part of some lines passes a test, 0 of none."""
+    return sum(map(bool, map(test, lines))) / len(lines) if lines else 0.0
 
 
 _REMEMBERED = 4_000_000

@@ -11,24 +11,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from foldmark.kinds.cuts import LONG_LINE, clean_text, shorten, word_border
+from foldmark.kinds.cuts import shorten, without_controls
 from foldmark.kinds.runs import is_encoded_line
-
-__all__ = [
-    "LONG_LINE",
-    "Body",
-    "Count",
-    "Units",
-    "clean_text",
-    "compose",
-    "count_lines",
-    "edges",
-    "hidden",
-    "is_trouble",
-    "shorten",
-    "usual",
-    "word_border",
-]
 
 Count = Callable[[str], int]
 
@@ -150,6 +134,13 @@ def hidden(first: int, last: int, total: int, unit: str = "line") -> str:
     return f"… {unit}s {first:,}-{last:,} of {total:,} not shown …"
 
 
+def whole(text: str, budget_tokens: int, count: Count) -> str:
+    """The text itself, clean, when it fits the budget, else "". What has twelve characters for each token of it never
+    does, and is not counted."""
+    clean = without_controls(text) if len(text) <= budget_tokens * 12 else ""
+    return clean if clean and count(clean) <= budget_tokens else ""
+
+
 def compose(
     body: Units,
     order: Iterable[tuple[int, str]],
@@ -164,11 +155,28 @@ def compose(
     Takes lines while they fit `budget_tokens`; a body that fits whole is returned whole, and no preview is
     longer than its body.
     """
-    whole = clean_text(body.text) if len(body.text) <= budget_tokens * 12 else ""
-    if whole and count(whole) <= budget_tokens:
-        return whole
+    if fits := whole(body.text, budget_tokens, count):
+        return fits
+    if count(top) + _MARK > budget_tokens:  # names in it may be long: then its first line alone, or none
+        top = top.partition("\n")[0] if count(top.partition("\n")[0]) + _MARK <= budget_tokens else ""
+    chosen = _chosen(body, order, budget_tokens - count(top) - _MARK, count, cut)
+    text = _render(chosen, body, top)
+    while count(text) > budget_tokens and chosen:
+        chosen.popitem()
+        text = _render(chosen, body, top)
+    return text if len(text) < len(body.text) else without_controls(body.text)
+
+
+_MARK = 18
+"""Tokens kept for one marker of what is left out."""
+
+
+def _chosen(
+    body: Units, order: Iterable[tuple[int, str]], room: int, count: Count, cut: Callable[[str], str]
+) -> dict[int, str]:
+    """Lines by number as they are shown, in the order of the wish, while they fit the room."""
     chosen: dict[int, str] = {}
-    spent, misses = count(top) + 18, 0
+    misses = 0
     for number, line in order:
         if number in chosen:
             continue
@@ -176,22 +184,18 @@ def compose(
         cost = count(shown) + 1
         # A line away from all others brings a new gap, which costs a marker.
         gap = 0 if number in (1, body.total) or number - 1 in chosen or number + 1 in chosen else 16
-        if spent + cost + gap > budget_tokens:
+        if cost + gap > room:
             misses += 1
             if misses > 8:
                 break
             continue
         chosen[number] = shown
-        spent += cost + gap
+        room -= cost + gap
     for number in [number + 1 for number in chosen if number + 2 in chosen and number + 1 not in chosen]:
         alone = body.line(number)
         if alone is not None and len(alone) <= 40:  # the marker for one line costs more than most lines
             chosen[number] = cut(alone)
-    text = _render(chosen, body, top)
-    while count(text) > budget_tokens and chosen:
-        chosen.popitem()
-        text = _render(chosen, body, top)
-    return text if len(text) < len(body.text) else clean_text(body.text)
+    return chosen
 
 
 def _render(chosen: dict[int, str], body: Units, top: str) -> str:

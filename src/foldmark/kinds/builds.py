@@ -11,10 +11,21 @@ import re
 from collections.abc import Iterator
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, profile, sample
+from foldmark.kinds.base import Kind, profile
 from foldmark.kinds.body import Body, Count, compose, edges
-from foldmark.kinds.lines import Line, Signs, counted, is_whole, lines, not_yet, sort_lines, unlike
-from foldmark.kinds.terminal import clean_text
+from foldmark.kinds.lines import (
+    Line,
+    Signs,
+    clipped,
+    ends_of,
+    is_whole,
+    lines,
+    not_yet,
+    said_in,
+    say_trouble,
+    sort_lines,
+    unlike,
+)
 
 _PLACE = r"(?:\[\w+\] |[ew]: )?(?:file://)?[^\s:(][^:(\n]{0,200}(?::\[?\d+(?:[:,]\d+\]?)?:?|\(\d+(?:,\d+)?\):)"
 _ERROR = Signs(
@@ -107,21 +118,20 @@ def is_build_call(call: ToolCall | None) -> bool:
 def _recognise(text: str, call: ToolCall | None) -> float:
     if call is not None and profile(call).role in ("reads", "searches"):
         return 0.0
-    ends = [*sample(text, 40), *text[-3_000:].split("\n")]
-    said = [word for line in ends if any(map(line.__contains__, _WORDS)) for word in _meanings(line[:400])]
+    ends = ends_of(text)
+    said = said_in(ends, _meanings, _WORDS)
+    if not said:  # before the call's words are looked at: most results say nothing of a build
+        return 0.0
     if "summary" in said:
         return 0.82 if is_build_call(call) or said.count("summary") > 1 or "error" in said else 0.6
     if is_build_call(call):
         return 0.82 if "error" in said or "warning" in said else 0.0
-    return 0.77 if (said.count("error") + said.count("warning")) * 4 >= len(ends) > 0 else 0.0
+    return 0.77 if (said.count("error") + said.count("warning")) * 4 >= len(ends.lines) else 0.0
 
 
 def _say(body: Body, found: dict[str, list[Line]]) -> str:
-    """`3 error lines (2 different), 1 warning line`; "" when there are none, or the body is too long to count."""
-    if not is_whole(body):
-        return ""
-    counts = (counted(found.get(word, []), f"{word} line") for word in ("error", "warning"))
-    return ", ".join(filter(None, counts))
+    """Its lines of trouble; "" when there are none, or the body is too long to count."""
+    return say_trouble(found) if is_whole(body) else ""
 
 
 def outcome(text: str, call: ToolCall | None) -> str:
@@ -129,8 +139,8 @@ def outcome(text: str, call: ToolCall | None) -> str:
     found = sort_lines(body, _meanings, _WORDS)
     if not found:
         return ""
-    ends = [clip(clean_text(line.strip()), 160) for _, line in found.get("summary", [])[-3:]]
-    errors = [clip(clean_text(line.strip()), 160) for _, line in unlike(found.get("error", []))[:3]]
+    ends = clipped(found.get("summary", [])[-3:])
+    errors = clipped(unlike(found.get("error", []))[:3])
     return "; ".join(
         filter(None, [*dict.fromkeys(ends), _say(body, found), "errors: " * bool(errors) + " | ".join(errors)])
     )

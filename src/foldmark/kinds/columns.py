@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foldmark.kinds.cuts import clean_text
+from foldmark.kinds.cuts import without_controls
 
 NULLS = frozenset(
     ("", "NULL", "null", "None", "none", "NA", "N/A", "n/a", "NaN", "nan", "\\N", "<null>", "<NA>", "[NULL]")
@@ -59,7 +59,7 @@ class Column:
 
     def say(self) -> str:
         """`total number 0.5…99.10, 3 empty`."""
-        said = f"{clean_text(' '.join(self.name.split()))} {self.type}"
+        said = f"{without_controls(' '.join(self.name.split()))} {self.type}"
         if self.type in ("integer", "number", "date"):
             held = [cell for cell in self.cells if self.kind[cell] != "empty"]
             key: Callable[[str], Any] = str if self.type == "date" else float
@@ -77,7 +77,7 @@ class Column:
         if len(names) > _NAMED or any(len(name) > _SHORT or "\n" in name for name in names):
             return f", {len(names):,} different"
         names.sort(key=lambda name: (-self.cells[name], name))
-        return ": " + ", ".join(f"{clean_text(name)} ×{self.cells[name]:,}" for name in names)
+        return ": " + ", ".join(f"{without_controls(name)} ×{self.cells[name]:,}" for name in names)
 
 
 def kind_of(cell: str) -> str:

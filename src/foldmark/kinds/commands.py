@@ -19,6 +19,7 @@ _EXIT = re.compile(
     r"|^make(?:\[\d+\])?: \*\*\* .* Error (\d+)$",
     re.IGNORECASE,
 )
+_EXIT_WORDS = ("xit", "returncode", "Error ", "code")
 _DENIED = re.compile(
     r"user (?:doesn't|does not|did not|didn't) want"
     r"|user (?:has )?(?:rejected|denied|declined|refused|cancelled|interrupted)"
@@ -34,7 +35,7 @@ _COMMIT = re.compile(r"^\[[\w./ ()-]+ [0-9a-f]{7,40}\] .*$", re.MULTILINE)
 def exit_code(text: str) -> int | None:
     """The exit code that a harness wrote at the start or the end of a result; None when it says none."""
     ends = text if len(text) <= 600 else f"{text[:300]}\n{text[-300:]}"
-    if not any(word in ends for word in ("xit", "returncode", "Error ", "code")):
+    if not any(map(ends.__contains__, _EXIT_WORDS)):
         return None
     codes = [match for line in ends.split("\n") if (match := _EXIT.search(line))]
     return int(next(group for group in codes[-1].groups() if group)) if codes else None

@@ -21,7 +21,7 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def clean_text(text: str) -> str:
+def without_controls(text: str) -> str:
     """Text that may stand in a request: no NULs, lone surrogates, terminal colours, control or bidi override
     characters."""
     if text.isascii() and text.isprintable():
@@ -34,17 +34,17 @@ def shorten(line: str, limit: int = LONG_LINE) -> str:
     """A long line: encoded runs become marks, and what is still too long is cut, with the number of characters left
     out."""
     if len(line) <= limit and len(line) < RUN:
-        return clean_text(line)
+        return without_controls(line)
     shown, at, room = "", 0, limit
     while room > 0 and (run := next_run(line, at, at + room)):
-        shown += clean_text(line[at : run.start]) + run.mark
+        shown += without_controls(line[at : run.start]) + run.mark
         room -= run.start - at + len(run.mark)
         at = run.end
     if len(line) - at <= max(room, 0):
-        return shown + clean_text(line[at:])
+        return shown + without_controls(line[at:])
     cut = at + word_border(line[at : at + room + 200], room) if room > 0 else at
     if cut > at:
-        shown += clean_text(line[at:cut]).rstrip()
+        shown += without_controls(line[at:cut]).rstrip()
     left = f"{len(line) - cut:,}"
     if shown:
         return f"{shown} … {left} more characters of this line not shown …"

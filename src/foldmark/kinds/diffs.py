@@ -111,7 +111,9 @@ def _wanted(body: Body) -> Iterator[tuple[int, str]]:
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     body = Body(text)
     files = diff_stat(text)
-    return compose(body, _wanted(body), budget_tokens, count, say(files, 12) if files else "")
+    tops = (say(files, limit) for limit in (12, 6, 3, 1)) if files else ()
+    top = next((line for line in tops if count(line) <= budget_tokens // 2), "")
+    return compose(body, _wanted(body), budget_tokens, count, top)
 
 
 DIFF = Kind("diff", _recognise, outcome, preview)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plural, profile, sample
-from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+from foldmark.kinds.body import Body, Count, compose, count_lines, edges
 from foldmark.kinds.commands import error_lines
+from foldmark.kinds.cuts import without_controls
 
 _NUMBERED = re.compile(r"^\s{0,8}(\d{1,7})(?:→|\t|: ?|\| ?)")
 _WINDOW = re.compile(r"^\[File: (.+?) \((\d+) lines total\)\]", re.MULTILINE)
@@ -47,7 +48,7 @@ def _recognise(text: str, call: ToolCall | None) -> float:
 def outcome(text: str, call: ToolCall | None) -> str:
     lines = count_lines(text)
     if lines <= 1 and len(text) <= 160:
-        return clip(clean_text(text)) or "empty"
+        return clip(without_controls(text)) or "empty"
     span = numbered_range(text)
     if window := _WINDOW.search(text[:400]):
         total = int(window[2])
@@ -62,7 +63,7 @@ def outcome(text: str, call: ToolCall | None) -> str:
     # Words in front of the numbered lines are the tool's own: an editor that refuses says why there.
     head = text[:1_000]
     errors = error_lines(head[: head.rfind("\n") + 1], 2)
-    return "; ".join([clip(clean_text(first), 160), *errors, said])
+    return "; ".join([clip(without_controls(first), 160), *errors, said])
 
 
 def _wanted(body: Body) -> Iterator[tuple[int, str]]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import msgspec
 
 from foldmark.kinds.base import listed, plural
-from foldmark.kinds.body import Count, clean_text, compose, hidden
+from foldmark.kinds.body import Count, compose, hidden
+from foldmark.kinds.cuts import without_controls
 
 _RAW_ITEMS = 1_500_000
 """Slices of one level that may be held at once: about 100 MB."""
@@ -82,7 +83,7 @@ def short_key(key: str) -> str:
 
 
 def _spelled(key: str) -> str:
-    return clean_text(json.dumps(key, ensure_ascii=False)) if len(key) <= LONG_KEY else short_key(key)
+    return without_controls(json.dumps(key, ensure_ascii=False)) if len(key) <= LONG_KEY else short_key(key)
 
 
 def is_json(text: str) -> bool:
@@ -176,7 +177,7 @@ def describe(level: Level) -> str:
     if not level.head or any(memoryview(item)[0] != _BRACE for item in level.head):
         return f"array of {some}{plural(level.total, 'item')}"
     said = f"array of {some}{plural(level.total, 'object')}"
-    keys = clean_text(listed(_keys_of(level), 10))
+    keys = without_controls(listed(_keys_of(level), 10))
     return f"{said}, the first {min(50, level.total)} with {keys}" if keys else said
 
 
@@ -195,7 +196,7 @@ def _characters(data: bytes) -> int:
 def _line(label: str, data: bytes, depth: int, indent: str) -> Iterator[str]:
     """A value in lines: as it stands when it is short, else what it is, and what stands inside."""
     if len(data) <= _WHOLE:
-        yield f"{indent}{label}: {clean_text(data.decode('utf-8', 'replace'))}"
+        yield f"{indent}{label}: {without_controls(data.decode('utf-8', 'replace'))}"
         return
     level = open_level(data)
     size = f"{_characters(data):,} characters"
@@ -230,7 +231,7 @@ def say(text: str) -> str:
     level = open_level(text.encode("utf-8", "replace"))
     if level is None:
         return f"text of {len(text):,} characters that begins like JSON"
-    keys = f": {clean_text(listed([_spelled(key) for key in level.keys[:9]], 8))}" if level.keys else ""
+    keys = f": {without_controls(listed([_spelled(key) for key in level.keys[:9]], 8))}" if level.keys else ""
     return f"JSON {describe(level)}{keys}, {len(text):,} characters{_covers(level)}"
 
 
@@ -269,4 +270,4 @@ def preview(text: str, budget_tokens: int, count: Count) -> str | None:
         if len(shown) <= budget_tokens * 12 and count(shown) <= budget_tokens:
             return shown
     pieces = Children(text, level)
-    return compose(pieces, pieces.order(), budget_tokens, count, top, cut=clean_text)
+    return compose(pieces, pieces.order(), budget_tokens, count, top, cut=without_controls)

@@ -1,4 +1,4 @@
-"""What git says of a repository: status, history, blame. Knows nothing of diffs (`diffs`) and of what the paths hold.
+"""What git says of a repository: status and history. Knows nothing of diffs (`diffs`) and of what the paths hold.
 
 A path or a commit that is missing here would be read as "it does not exist": counts are exact, names whole, and
 what is left out is said in place.
@@ -89,12 +89,12 @@ def _recognise_status(text: str, call: ToolCall | None) -> float:
     found = sample(text, 12)
     if not found:
         return 0.0
-    if _SAYS_STATUS.match(found[0]) and (
-        (found[0].startswith("##") and all(map(_SHORT.match, found[1:]))) or any(map(_SAYS_STATUS.match, found[1:]))
-    ):
+    first, rest = found[0], found[1:]
+    says = bool(_SAYS_STATUS.match(first))
+    if says and ((first.startswith("##") and all(map(_SHORT.match, rest))) or any(map(_SAYS_STATUS.match, rest))):
         return 0.86
-    is_call = _is_git(call, "status")
-    return 0.86 if is_call and (_SAYS_STATUS.match(found[0]) or all(map(_SHORT.match, found))) else 0.0
+    looks = says or all(map(_SHORT.match, found))
+    return 0.86 if looks and _is_git(call, "status") else 0.0
 
 
 def _is_git(call: ToolCall | None, verb: str) -> bool:
@@ -172,15 +172,16 @@ def parse_log(text_lines: Iterable[Line]) -> list[Commit]:
 
 def _recognise_log(text: str, call: ToolCall | None) -> float:
     found = sample(text, 12)
-    if not found or not found[0]:
+    if not found:
         return 0.0
     if _COMMIT.match(found[0]):
         # A commit with its diff is a diff.
         has_diff = "\ndiff --git " in text[:6_000] and text.count("\ncommit ", 0, 6_000) == 0
         return 0.0 if has_diff else 0.87
-    if _is_git(call, "(?:log|reflog|shortlog|rev-list)"):
-        return 0.87 if sum(map(bool, map(_ONE_LINE.match, found))) * 2 >= len(found) else 0.0
-    return 0.66 if len(found) > 2 and all(map(_ONE_LINE.match, found)) else 0.0
+    commits = sum(map(bool, map(_ONE_LINE.match, found)))
+    if commits * 2 >= len(found) and _is_git(call, "(?:log|reflog|shortlog|rev-list)"):
+        return 0.87
+    return 0.66 if commits == len(found) > 2 else 0.0
 
 
 def say_log(commits: list[Commit]) -> str:
@@ -221,54 +222,5 @@ def _wanted_log(body: Body, commits: list[Commit]) -> Iterator[Line]:
     yield from edges(body, 60, 10)
 
 
-class Blamed(msgspec.Struct, frozen=True):
-    """One line of a blame: who wrote it, when (a day), in which commit, and its number in the file."""
-
-    hash: str
-    author: str
-    day: str
-    number: int
-
-
-_HASH = re.compile(r"^\^?([0-9a-f]{7,40}) ")
-_WHEN = re.compile(r" (\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d [+-]\d{4} +(\d+)\)")
-
-
-def parse_blame(line: str) -> Blamed | None:
-    """Read one line of `git blame`; None when it is none."""
-    line = line[:400]
-    known, when = _HASH.match(line), _WHEN.search(line)
-    if not known or not when:
-        return None
-    author = line[: when.start()].partition("(")[2].strip()
-    return Blamed(known[1], author, when[1], int(when[2])) if author else None
-
-
-def _recognise_blame(text: str, call: ToolCall | None) -> float:
-    found = sample(text, 8)
-    return 0.88 if found and all(map(parse_blame, found)) else 0.0
-
-
-def outcome_blame(text: str, call: ToolCall | None) -> str:
-    body = Body(text)
-    found = [one for _, line in lines(body) if (one := parse_blame(line))]
-    if not found or not is_whole(body):
-        return f"{plural(body.total, 'line')} of git blame"
-    authors = Counter(one.author for one in found).most_common()
-    dates = sorted(one.day for one in found)
-    commits = len({one.hash for one in found})
-    who = listed([f"{name} ({plural(number, 'line')})" for name, number in authors], 5)
-    where = f"lines {found[0].number:,}-{found[-1].number:,}"
-    return clean_text(f"blame of {where}: {plural(commits, 'commit')}, {dates[0]} to {dates[-1]}, by {who}")
-
-
-def preview_blame(text: str, budget_tokens: int, count: Count) -> str:
-    body = Body(text)
-    top = outcome_blame(text, None)
-    order = edges(body, 400, 40)
-    return compose(body, order, budget_tokens, count, top if count(top) <= budget_tokens // 2 else "")
-
-
 GIT_STATUS = Kind("git status", _recognise_status, outcome_status, preview_status)
 GIT_LOG = Kind("git log", _recognise_log, outcome_log, preview_log)
-BLAME = Kind("git blame", _recognise_blame, outcome_blame, preview_blame)

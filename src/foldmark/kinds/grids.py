@@ -122,7 +122,7 @@ def _delimited(text: str, delimiter: str, form: str) -> Table:
 
 
 _PSQL = re.compile(r" ?-{2,}(?:\+-{2,})*\s*\Z")
-_MARKDOWN = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*\Z")
+_MARKDOWN = re.compile(r"\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*\Z")
 _DASHES = re.compile(r"-{2,}(?: {1,2}-{2,})+\s*\Z")
 _BORDER = re.compile(r"\s*[+┌├└╭╰╞╔╠╚┏┡┗┢╟]")
 _BAR = re.compile(r"\s*[|│┃║]")

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from foldmark.kinds.base import plural
+from foldmark.kinds.base import clip, plural, remembered, sample
 from foldmark.kinds.body import Body
+from foldmark.kinds.terminal import clean_text
 
 BOUND = 4_000_000
 """Characters: about 50,000 lines, read in a few hundredths of a second."""
@@ -59,6 +61,33 @@ def sort_lines(body: Body, meanings: Callable[[str], Iterable[str]], words: tupl
         for said in known[line]:
             found.setdefault(said, []).append((number, line))
     return found
+
+
+_TAIL = 3_000  # characters
+
+
+class Ends(NamedTuple):
+    """What a kind is recognised by: the first forty lines with words in them and the last 3,000 characters. The lines
+    of a short text are in both."""
+
+    text: str
+    lines: list[str]
+
+
+@remembered
+def ends_of(text: str) -> Ends:
+    found = [*sample(text, 40), *text[-_TAIL:].split("\n")]
+    return Ends(text if len(text) <= _TAIL else "\n".join(found), found)
+
+
+def said_in(ends: Ends, meanings: Callable[[str], Iterable[str]], words: tuple[str, ...]) -> list[str]:
+    """What the lines mean, in order. As in `sort_lines`, a line that holds none of `words` has no meaning."""
+    present = [word for word in words if word in ends.text]  # few in most results: the lines are asked for these alone
+    known: dict[str, list[str]] = {}
+    for line in ends.lines if present else ():
+        if line not in known:
+            known[line] = list(meanings(line[:400])) if any(map(line.__contains__, present)) else []
+    return [said for line in ends.lines for said in known[line]] if known else []
 
 
 def _with_words(body: Body, words: tuple[str, ...]) -> Iterator[Line]:
@@ -109,6 +138,16 @@ def not_yet(found: Iterable[Line]) -> Iterator[Line]:
         if not words or words not in seen:
             seen.add(words)
             yield number, line
+
+
+def clipped(found: Iterable[Line], limit: int = 160) -> list[str]:
+    """The words of lines, clean and without indentation, cut at a word's end."""
+    return [clip(clean_text(line.strip()), limit) for _, line in found]
+
+
+def say_trouble(found: dict[str, list[Line]]) -> str:
+    """`3 error lines (2 different), 1 warning line`, "" for none."""
+    return ", ".join(filter(None, (counted(found.get(word, []), f"{word} line") for word in ("error", "warning"))))
 
 
 def counted(found: list[Line], word: str) -> str:

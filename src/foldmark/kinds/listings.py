@@ -7,11 +7,11 @@ are left out is said in place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, plural, profile, sample
-from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges, shorten
+from foldmark.kinds.base import Kind, plural, profile, sample, share
+from foldmark.kinds.body import Body, Count, compose, count_lines, edges
+from foldmark.kinds.cuts import shorten, without_controls
 from foldmark.kinds.entries import Entry, is_long, is_tree, read_entries, read_tree, say_entries
 
 _PATH = re.compile(r"^(?:[A-Za-z]:[\\/]|\.{0,2}/|~/)?[\w@~+.()\[\]-]+(?:[\\/][\w@~+.()\[\] -]+)*[\\/*@|=]?$")
@@ -23,25 +23,24 @@ _PIECE = 160
 """Characters of names in one piece: about forty tokens, so that a small budget holds some."""
 
 
-def _share(lines: list[str], test: Callable[[str], object]) -> float:
-    return sum(map(bool, map(test, lines))) / len(lines) if lines else 0.0
+def _is_path(line: str) -> bool:
+    return bool(_PATH.match(line.strip()))
 
 
 def _recognise(text: str, call: ToolCall | None) -> float:
     lines = sample(text)
     if not lines:
         return 0.0
-    if _share(lines, is_long) >= 0.6 or is_tree(lines):
+    if share(lines, is_long) >= 0.6 or is_tree(lines):
         return 0.8
     if _WINDOWS.search(text[:400]) and any("<DIR>" in line or line.startswith(("d-", "-a")) for line in lines):
         return 0.8
     searches = call is not None and profile(call).role == "searches"
-    folders = [line for line in lines if _FOLDER.match(line)]
-    names = [line for line in lines if not _FOLDER.match(line)]
-    looks = _share(
-        names, lambda line: ("/" in line or "\\" in line or searches or folders) and _PATH.match(line.strip())
-    )
-    if looks >= 0.8 and (searches or len(names) > 3) and (not folders or searches or len(folders) > 1):
+    folders = list(filter(_FOLDER.match, lines))
+    names = [line for line in lines if line not in folders] if folders else lines
+    likely = names if searches or folders else [line for line in names if "/" in line or "\\" in line]
+    looks = 0 < 0.8 * len(names) <= sum(map(_is_path, likely))
+    if looks and (searches or len(names) > 3) and (not folders or searches or len(folders) > 1):
         return 0.65
     return 0.5 if call is not None and call.name.lower() in ("ls", "tree", "glob") else 0.0
 
@@ -49,10 +48,10 @@ def _recognise(text: str, call: ToolCall | None) -> float:
 def outcome(text: str, call: ToolCall | None) -> str:
     lines = [line for line in text[:20_000].split("\n") if line.strip() and not line.startswith("total ")]
     if count_lines(text) <= 3:
-        return "; ".join(clean_text(line.strip()) for line in lines if len(line) < 200) or "nothing"
+        return "; ".join(without_controls(line.strip()) for line in lines if len(line) < 200) or "nothing"
     read = read_tree if is_tree(sample(text)) else read_entries
     entries, _ = read(text[:20_000])
-    names = [clean_text(entry.path) for entry in (entries[:-1] if len(text) > 20_000 else entries)]
+    names = [without_controls(entry.path) for entry in (entries[:-1] if len(text) > 20_000 else entries)]
     room, shown = 240, []
     for name in names[:8]:
         room -= len(name) + 2
@@ -99,7 +98,7 @@ class Groups:
         total = len(self._entries)
         if high - low == 1:
             return f"… entry {low + 1:,} of {total:,} not shown …"
-        between = f" ({clean_text(ends[0])} to {clean_text(ends[1])})" if max(map(len, ends)) <= 80 else ""
+        between = f" ({without_controls(ends[0])} to {without_controls(ends[1])})" if max(map(len, ends)) <= 80 else ""
         return f"… entries {low + 1:,}-{high:,} of {total:,} not shown{between} …"
 
 
@@ -108,7 +107,7 @@ def preview(text: str, budget_tokens: int, count: Count) -> str:
     come first."""
     body, tree = Body(text), is_tree(sample(text))
     entries, notes = ([], []) if len(text) > _READ else read_tree(text) if tree else read_entries(text)
-    top = clean_text(say_entries(entries)) if len(entries) > 1 else ""
+    top = without_controls(say_entries(entries)) if len(entries) > 1 else ""
     if count(top) > budget_tokens // 3:
         top = plural(len(entries), "entry", "entries")
     groups = Groups(text, entries)
@@ -118,7 +117,7 @@ def preview(text: str, budget_tokens: int, count: Count) -> str:
         top += "; names alone, without rights, sizes and times" if any(entry.mark == "-" for entry in entries) else ""
         top = "\n".join([top, *(shorten(note, 160) for note in notes[:3])])
         top += f"\n… {plural(len(notes) - 3, 'more line')} that name no entry …" if len(notes) > 3 else ""
-        return compose(groups, edges(groups, 2_000, 0 if tree else 3), budget_tokens, count, top, cut=clean_text)
+        return compose(groups, edges(groups, 2_000, 0 if tree else 3), budget_tokens, count, top, cut=without_controls)
     return compose(body, edges(body, 2_000, 20), budget_tokens, count, top)
 
 

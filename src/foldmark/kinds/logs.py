@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, plural, sample
+from foldmark.kinds.base import Kind, clip, plural, sample, share
 from foldmark.kinds.body import Body, Count, compose, count_lines, edges
 from foldmark.kinds.lines import Line, is_whole, lines, not_yet, shape, unlike
 from foldmark.kinds.terminal import clean_text
@@ -27,8 +27,8 @@ def _recognise(text: str, call: ToolCall | None) -> float:
     lines = sample(text)
     if len(lines) < 4:
         return 0.0
-    share = sum(map(bool, map(_LINE.match, lines))) / len(lines)
-    return 0.8 * share if share >= 0.5 else 0.0
+    dated = share(lines, _LINE.match)
+    return 0.8 * dated if dated >= 0.5 else 0.0
 
 
 def levels(text: str) -> dict[str, int]:

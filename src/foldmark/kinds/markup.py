@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, listed, plural, remembered
-from foldmark.kinds.body import Body, Count, clean_text, compose, edges
+from foldmark.kinds.body import Body, Count, compose, edges, whole
+from foldmark.kinds.cuts import without_controls
 from foldmark.kinds.tags import is_empty, read_attributes, readable, tokens
 
 _DEEP = 12
@@ -40,13 +41,13 @@ class Node:
     value: str = ""
 
     def say(self) -> str:
-        said = clean_text(self.name if len(self.name) <= 80 else f"(name of {len(self.name):,} characters)")
+        said = without_controls(self.name if len(self.name) <= 80 else f"(name of {len(self.name):,} characters)")
         said += f" ×{self.count:,}" if self.count > 1 else ""
         for name in list(self.attributes)[:6]:
             part = "" if self.attributes[name] == self.count else f" (in {self.attributes[name]:,})"
-            said += clean_text(f" {name}={self.first[name]}{part}")
+            said += without_controls(f" {name}={self.first[name]}{part}")
         said += f" (+{len(self.attributes) - 6:,} more attributes)" if len(self.attributes) > 6 else ""
-        said += f": {clean_text(self.value)}" if self.value else ""
+        said += f": {without_controls(self.value)}" if self.value else ""
         return said + (f" … {plural(self.deeper, 'element')} deeper inside …" if self.deeper else "")
 
 
@@ -154,7 +155,7 @@ def _recognise(text: str, call: ToolCall | None) -> float:
 
 
 def say(found: Outline, size: int) -> str:
-    roots = [clean_text(name) for name in found.top.children if len(name) <= 80]
+    roots = [without_controls(name) for name in found.top.children if len(name) <= 80]
     said = f"XML {listed(roots, 3)}, {plural(found.elements, 'element')}, {plural(found.depth, 'level')}"
     said += f", {plural(found.entities, 'entity', 'entities')} declared, not expanded" if found.entities else ""
     if found.read < size:
@@ -171,8 +172,8 @@ def outcome(text: str, call: ToolCall | None) -> str:
 
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     """The outline as far as two thirds of the budget go, then lines from both ends."""
-    if len(text) <= budget_tokens * 12 and count(text) <= budget_tokens:
-        return clean_text(text)
+    if fits := whole(text, budget_tokens, count):
+        return fits
     found = outline(text)
     top, room = [say(found, len(text))], budget_tokens * 2 // 3
     room -= count(top[0])

@@ -1,5 +1,5 @@
-"""Noise that code recognises: progress, heartbeats, stream deltas, status lines of a poll, page chrome. Knows nothing
-of requests and of what is done about it.
+"""Noise that code recognises: progress, heartbeats, stream deltas, status lines of a poll. Knows nothing of requests
+and of what is done about it.
 
 All are pure functions of one text. A line counts as noise only when nothing in it could matter later: no error word,
 no number that is more than a count of progress.
@@ -111,22 +111,3 @@ def status_shape(text: str) -> str:
 def is_transient(meta: Mapping[str, str]) -> bool:
     """Whether an event's `meta["kind"]` says that it is a heartbeat, a stream delta or a notice of progress."""
     return meta.get("kind", "").lower() in TRANSIENT
-
-
-_CHROME = re.compile(
-    r"^\W*(?:skip to (?:main )?(?:content|navigation)|(?:accept|reject|manage|allow)(?: all)? cookies?.{0,40}"
-    r"|(?:we|this (?:site|website)) uses? cookies.{0,200}|cookie (?:policy|settings|preferences)|privacy policy"
-    r"|terms (?:of (?:service|use)|and conditions)|(?:sign|log) ?(?:in|up|out)(?: (?:or|/) (?:sign|log) ?(?:in|up))?"
-    r"|register|subscribe(?: (?:now|to our newsletter).{0,40})?|newsletter|share (?:this|on|via)\b.{0,40}"
-    r"|follow us.{0,40}|tweet|pin it|share|advertisement|sponsored(?: content)?|back to top|menu"
-    r"|toggle (?:navigation|menu|sidebar|theme)|(?:open|close) (?:menu|navigation)|all rights reserved\.?"
-    r"|(?:©|\(c\)|copyright)\s.{0,100}"
-    r"|related (?:articles|posts)|read more|load more|show (?:more|less)|edit this page(?: on github)?"
-    r"|download (?:on the )?(?:app store|google play)|was this (?:page|article) helpful\??)\W*$",
-    re.IGNORECASE,
-)
-
-
-def is_chrome(line: str) -> bool:
-    """Whether a line of a web page is its frame (menus, cookie notices, share buttons), not its words."""
-    return 0 < len(line) <= 240 and bool(_CHROME.match(line))

@@ -13,8 +13,8 @@ import msgspec
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plain_preview, plural
-from foldmark.kinds.body import Count, clean_text, compose, count_lines, hidden
-from foldmark.kinds.cuts import shorten
+from foldmark.kinds.body import Count, compose, count_lines, hidden
+from foldmark.kinds.cuts import shorten, without_controls
 from foldmark.kinds.runs import name_of
 
 _SOURCE_LINES = 6
@@ -106,8 +106,8 @@ def _output_lines(raw: msgspec.Raw) -> Iterator[str]:
         yield "  → output that cannot be read"
         return
     if output.ename:
-        yield f"  → error {clean_text(output.ename)}: {shorten(' '.join(output.evalue.split()), 400)}"
-        yield from _lines(clean_text("\n".join(output.traceback)), _FRAMES, "    ", from_end=True)
+        yield f"  → error {without_controls(output.ename)}: {shorten(' '.join(output.evalue.split()), 400)}"
+        yield from _lines(without_controls("\n".join(output.traceback)), _FRAMES, "    ", from_end=True)
         return
     if text := joined(output.text):
         yield f"  → text, {plural(count_lines(text), 'line')}:"
@@ -121,15 +121,15 @@ def _output_lines(raw: msgspec.Raw) -> Iterator[str]:
         elif isinstance(held, str):
             form = name_of(held.strip()[:400].replace("\n", "")) if media.startswith(("image/", "application/")) else ""
             of = f" of {form}" if form else ""
-            yield f"  → {clean_text(media)}, {len(held):,} characters{of} not shown"
+            yield f"  → {without_controls(media)}, {len(held):,} characters{of} not shown"
         else:
-            yield f"  → {clean_text(media)} not shown"
+            yield f"  → {without_controls(media)} not shown"
 
 
 def _cell(number: int, cell: Cell) -> str:
     run = f" [{cell.execution_count}]" if cell.execution_count is not None else ""
     source = cell.text
-    lines = [f"cell {number:,}: {clean_text(cell.cell_type)}{run}, {plural(count_lines(source), 'line')}"]
+    lines = [f"cell {number:,}: {without_controls(cell.cell_type)}{run}, {plural(count_lines(source), 'line')}"]
     if source.strip():
         lines += _lines(source, _SOURCE_LINES, "  ")
     for output in cell.outputs[:6]:
@@ -150,7 +150,7 @@ def _errors(notebook: Notebook) -> list[tuple[int, str]]:
                 except (msgspec.MsgspecError, RecursionError):
                     continue
                 if output.ename:
-                    found.append((number, clip(clean_text(f"{output.ename}: {output.evalue}"), 160)))
+                    found.append((number, clip(without_controls(f"{output.ename}: {output.evalue}"), 160)))
                     break
     return found
 
@@ -186,8 +186,8 @@ def say(notebook: Notebook) -> str:
     kinds: dict[str, int] = {}
     for cell in notebook.cells:
         kinds[cell.cell_type] = kinds.get(cell.cell_type, 0) + 1
-    parts = ", ".join(f"{number:,} {clean_text(kind)}" for kind, number in sorted(kinds.items())[:6])
-    kernel = f", kernel {clip(clean_text(notebook.kernel), 60)}" if notebook.kernel else ""
+    parts = ", ".join(f"{number:,} {without_controls(kind)}" for kind, number in sorted(kinds.items())[:6])
+    kernel = f", kernel {clip(without_controls(notebook.kernel), 60)}" if notebook.kernel else ""
     said = f"notebook, {plural(len(notebook.cells), 'cell')}{f' ({parts})' if parts else ''}{kernel}"
     errors = _errors(notebook)
     return f"{said}, {plural(len(errors), 'cell')} with errors" if errors else said
@@ -206,7 +206,7 @@ def preview(text: str, budget_tokens: int, count: Count) -> str:
     if notebook is None:
         return plain_preview(text, budget_tokens, count)
     cells = Cells(text, notebook)
-    return compose(cells, cells.order(), budget_tokens, count, say(notebook), cut=clean_text)
+    return compose(cells, cells.order(), budget_tokens, count, say(notebook), cut=without_controls)
 
 
 NOTEBOOK = Kind("notebook", _recognise, outcome, preview)

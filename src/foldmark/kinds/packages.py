@@ -13,9 +13,20 @@ from collections.abc import Iterator
 import msgspec
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, listed, plural, profile, sample
+from foldmark.kinds.base import Kind, listed, plural, profile
 from foldmark.kinds.body import Body, Count, compose, edges
-from foldmark.kinds.lines import Line, Signs, counted, is_whole, not_yet, sort_lines, unlike
+from foldmark.kinds.lines import (
+    Line,
+    Signs,
+    clipped,
+    ends_of,
+    is_whole,
+    not_yet,
+    said_in,
+    say_trouble,
+    sort_lines,
+    unlike,
+)
 from foldmark.kinds.terminal import clean_text
 
 
@@ -113,18 +124,18 @@ def _meanings(line: str) -> Iterator[str]:
 def _recognise(text: str, call: ToolCall | None) -> float:
     if call is not None and profile(call).role in ("reads", "searches"):
         return 0.0
-    is_call = call is not None and profile(call).is_shell and bool(_TOOL.search(call.arguments[:4_000]))
-    ends = [*sample(text, 40), *text[-3_000:].split("\n")]
-    said = {word for line in ends if any(map(line.__contains__, _WORDS)) for word in _meanings(line[:400])}
-    if is_call:
-        return 0.83 if said else 0.0
+    said = set(said_in(ends_of(text), _meanings, _WORDS))
+    if not said:  # before the call's words are looked at: most results say nothing of packages
+        return 0.0
+    if call is not None and profile(call).is_shell and _TOOL.search(call.arguments[:4_000]):
+        return 0.83
     return 0.65 if "summary" in said and ("change" in said or said & {"error", "warning"}) else 0.0
 
 
 def _say(found: dict[str, list[Line]]) -> str:
     """The tool's own closing lines, shortened."""
-    ends = [clip(clean_text(line.strip()), 160) for _, line in found.get("summary", [])[-4:] if not _PIP.match(line)]
-    return "; ".join(dict.fromkeys(ends))
+    ends = (line for line in found.get("summary", [])[-4:] if not _PIP.match(line[1]))
+    return "; ".join(dict.fromkeys(clipped(ends)))
 
 
 def _changes(found: dict[str, list[Line]], limit: int) -> str:
@@ -138,18 +149,13 @@ def _changes(found: dict[str, list[Line]], limit: int) -> str:
     )
 
 
-def _trouble(found: dict[str, list[Line]]) -> str:
-    counts = (counted(found.get(word, []), f"{word} line") for word in ("error", "warning"))
-    return ", ".join(filter(None, counts))
-
-
 def outcome(text: str, call: ToolCall | None) -> str:
     body = Body(text)
     found = sort_lines(body, _meanings, _WORDS)
-    errors = [clip(clean_text(line.strip()), 160) for _, line in unlike(found.get("error", []))[:3]]
+    errors = clipped(unlike(found.get("error", []))[:3])
     said = [_say(found)]
     if is_whole(body):
-        said += [_changes(found, 8), _trouble(found)]
+        said += [_changes(found, 8), say_trouble(found)]
     return "; ".join(filter(None, [*said, "errors: " * bool(errors) + " | ".join(errors)]))
 
 
@@ -165,10 +171,10 @@ def _wanted(body: Body, found: dict[str, list[Line]]) -> Iterator[Line]:
 def preview(text: str, budget_tokens: int, count: Count) -> str:
     body = Body(text)
     found = sort_lines(body, _meanings, _WORDS)
-    top = "; ".join(filter(None, [_changes(found, 12), _trouble(found)])) if is_whole(body) else ""
+    top = "; ".join(filter(None, [_changes(found, 12), say_trouble(found)])) if is_whole(body) else ""
     top = f"packages: {top}" if top else ""
     if count(top) > budget_tokens // 2:
-        top = f"packages: {_trouble(found)}" if _trouble(found) else ""
+        top = f"packages: {say_trouble(found)}" if say_trouble(found) else ""
     return compose(body, not_yet(_wanted(body, found)), budget_tokens, count, top)
 
 

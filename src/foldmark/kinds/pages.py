@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plain_preview, plural, profile
-from foldmark.kinds.body import Count, clean_text, compose, count_lines
+from foldmark.kinds.body import Count, compose, count_lines, whole
+from foldmark.kinds.cuts import without_controls
 from foldmark.kinds.reading import Block, Page, read_page
 
 _PAGE = re.compile(r"^[ \t]*(?:<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>])", re.IGNORECASE | re.MULTILINE)
@@ -76,7 +77,7 @@ class Blocks:
 
 
 def say(page: Page, kept: int, size: int) -> str:
-    title = f' "{clip(clean_text(page.title), 160)}"' if page.title else ""
+    title = f' "{clip(without_controls(page.title), 160)}"' if page.title else ""
     said = f"HTML page{title}, {plural(kept, 'block')} of text, {plural(page.elements['a'], 'link')}"
     said += f", all in the first {page.read:,} of {size:,} characters" if page.read < size else ""
     left = [f"{plural(number, name)}" for name in ("script", "style") if (number := page.elements[name])]
@@ -96,12 +97,12 @@ def outcome(text: str, call: ToolCall | None) -> str:
     heading = next((block.text.lstrip("# ") for block in blocks if block.level), "")
     first = heading or next((block.text for block in blocks), "")
     said = say(page, len(blocks), len(text))
-    return f"{said}; {clip(clean_text(first), 160)}" if first else said
+    return f"{said}; {clip(without_controls(first), 160)}" if first else said
 
 
 def _headings(blocks: list[Block], room: int, count: Count) -> str:
     """The headings of a page in one line, as far as there is room; none when the page has but two."""
-    names = [clean_text(block.text.lstrip("# ")) for block in blocks if block.level and len(block.text) <= 100]
+    names = [without_controls(block.text.lstrip("# ")) for block in blocks if block.level and len(block.text) <= 100]
     shown: list[str] = []
     for name in names:
         room -= count(name) + 1
@@ -113,17 +114,17 @@ def _headings(blocks: list[Block], room: int, count: Count) -> str:
 
 
 def preview(text: str, budget_tokens: int, count: Count) -> str:
-    if len(text) <= budget_tokens * 12 and count(text) <= budget_tokens:
-        return clean_text(text)
+    if fits := whole(text, budget_tokens, count):
+        return fits
     page = read_page(text)
     blocks = main_blocks(page)
     if not blocks:
         return plain_preview(text, budget_tokens, count)
     top = say(page, len(blocks), len(text))
     if page.base and len(page.base) <= 200:
-        top += f"\nbase of the links: {clean_text(page.base)}"
+        top += f"\nbase of the links: {without_controls(page.base)}"
     if page.description and len(page.description) <= 300:
-        top += f"\ndescription: {clean_text(page.description)}"
+        top += f"\ndescription: {without_controls(page.description)}"
     top += _headings(blocks, budget_tokens // 6, count)
     pieces = Blocks(text, blocks)
     return compose(pieces, pieces.order(), budget_tokens, count, top)

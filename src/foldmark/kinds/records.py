@@ -14,7 +14,8 @@ from typing import Any
 from foldmark.events import ToolCall
 from foldmark.kinds import giants
 from foldmark.kinds.base import Kind, clip, listed, plain_preview, plural, remembered
-from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines, edges
+from foldmark.kinds.body import Body, Count, compose, count_lines, edges, whole
+from foldmark.kinds.cuts import without_controls
 
 _BOUND = 100_000
 """Characters: parsing to objects costs several times the text's size in memory and 0.1 s a megabyte; a larger text is
@@ -87,7 +88,7 @@ def describe(value: Any) -> str:
         case list():
             if value and all(isinstance(item, dict) for item in value):
                 keys = list(dict.fromkeys(key for item in value[:50] for key in item))
-                named = clean_text(listed([giants.short_key(key) for key in keys], 10))
+                named = without_controls(listed([giants.short_key(key) for key in keys], 10))
                 return f"array of {plural(len(value), 'object')} with {named}"
             if value and all(isinstance(item, list) for item in value):
                 return f"array of {plural(len(value), 'array')}, the first an {describe(value[0])}"
@@ -110,7 +111,7 @@ def scalars(value: Any, limit: int = 8) -> list[str]:
             found.append(f"{key}={words[item]}")
         elif isinstance(item, str) and 0 < len(item) <= _SHORT and "\n" not in item:
             found.append(f"{key}={item}")
-    return [clean_text(text) for text in found[:limit]]
+    return [without_controls(text) for text in found[:limit]]
 
 
 def outcome(text: str, call: ToolCall | None) -> str:
@@ -123,7 +124,7 @@ def outcome(text: str, call: ToolCall | None) -> str:
         shown = scalars(value)
         rest = [giants.short_key(key) for key, item in value.items() if isinstance(item, dict | list)]
         said += f": {', '.join(shown)}" if shown else ""
-        said += f"; also {clean_text(listed(rest, 6))}" if rest else ""
+        said += f"; also {without_controls(listed(rest, 6))}" if rest else ""
     elif isinstance(value, list) and value and (first := scalars(value[0], 4)):
         said += f"; first: {', '.join(first)}"
     return clip(said, 400)
@@ -174,7 +175,7 @@ def _items(text: str, budget_tokens: int, count: Count, top: str) -> str:
             cost = 18
             if is_array or spent + cost > budget_tokens:
                 continue
-        shown[index] = clean_text(piece)
+        shown[index] = without_controls(piece)
         spent += cost
     unit = "items" if is_array else "keys"
     out, last = [top], -1
@@ -195,8 +196,8 @@ def _inwards(total: int, limit: int = 400) -> Iterator[int]:
 
 
 def preview(text: str, budget_tokens: int, count: Count) -> str:
-    if len(text) <= budget_tokens * 12 and count(text) <= budget_tokens:
-        return clean_text(text)
+    if fits := whole(text, budget_tokens, count):
+        return fits
     if len(text) > _BOUND and not is_json_lines(text):
         return giants.preview(text, budget_tokens, count) or plain_preview(text, budget_tokens, count)
     body = Body(text)

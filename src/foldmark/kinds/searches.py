@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from foldmark.events import ToolCall
-from foldmark.kinds.base import Kind, clip, listed, plural, profile, sample
-from foldmark.kinds.body import Body, Count, clean_text, compose, count_lines
+from foldmark.kinds.base import Kind, clip, listed, plural, profile, sample, share
+from foldmark.kinds.body import Body, Count, compose, count_lines
+from foldmark.kinds.cuts import without_controls
 
 _HIT = re.compile(r"^(?=\S)(.{1,300}?)[:](\d+)[:](?!//)")
 _PLAIN_HIT = re.compile(r"^((?:[A-Za-z]:[\\/])?[\w@~+./\\-]*[./\\][\w@~+.\\/ -]*?):(?!//)(?=.)")
@@ -25,10 +26,6 @@ def hit_path(line: str) -> str:
     return found[1] if found else ""
 
 
-def _share(lines: list[str], test: Callable[[str], object]) -> float:
-    return sum(map(bool, map(test, lines))) / len(lines) if lines else 0.0
-
-
 _NUMBER = re.compile(r"^(\d+)[:-]")
 
 
@@ -37,14 +34,13 @@ def _recognise_hits(text: str, call: ToolCall | None) -> float:
     if not lines:
         return 0.0
     searches = call is not None and profile(call).role == "searches"
-    if searches and _share(lines, _NUMBER.match) >= 0.6:
+    if searches and share(lines, _NUMBER.match) >= 0.6:
         return 0.85  # grep -n in one file
     if not any(_HIT.match(line) for line in lines[:6]):
-        return 0.7 if searches and _share(lines, hit_path) >= 0.6 else 0.0
-    share = _share(lines, _HIT.match)
-    if share >= 0.6 and (len(lines) > 2 or searches):
+        return 0.7 if searches and share(lines, hit_path) >= 0.6 else 0.0
+    if share(lines, _HIT.match) >= 0.6 and (len(lines) > 2 or searches):
         return 0.75 if not _looks_like_trace(lines) else 0.2
-    return 0.7 if searches and _share(lines, hit_path) >= 0.6 else 0.0
+    return 0.7 if searches and share(lines, hit_path) >= 0.6 else 0.0
 
 
 def _looks_like_trace(lines: list[str]) -> bool:
@@ -57,16 +53,13 @@ def _by_file(text: str) -> Counter[str]:
 
 def outcome_hits(text: str, call: ToolCall | None) -> str:
     files = _by_file(text) if len(text) < 2_000_000 else Counter()
-    names = [f"{path} ({number:,})" for path, number in files.most_common(8)]
+    names = [f"{path} ({number:,})" for path, number in files.most_common()]
     said = f"{plural(count_lines(text), 'line')} of hits"
     lines = [line for line in text.split("\n") if line] if len(text) < 100_000 else []
     if lines and all(_NUMBER.match(line) for line in (lines[0], lines[-1])):
-        return f"{said} ({clip(clean_text(lines[0].strip()), 100)} …)" if len(lines) > 1 else clip(clean_text(lines[0]))
-    return f"{said} in {plural(len(files), 'file')}: {listed(names, 8)}{_more(files, 8)}" if files else said
-
-
-def _more(files: Counter[str], limit: int) -> str:
-    return f" (+{len(files) - limit:,} more)" if len(files) > limit else ""
+        first = without_controls(lines[0].strip())
+        return f"{said} ({clip(first, 100)} …)" if len(lines) > 1 else clip(first)
+    return f"{said} in {plural(len(files), 'file')}: {listed(names, 8)}" if files else said
 
 
 def _wanted_hits(body: Body) -> Iterator[tuple[int, str]]:
@@ -86,7 +79,7 @@ def preview_hits(text: str, budget_tokens: int, count: Count) -> str:
     top = outcome_hits(text, None)
     if count(top) > budget_tokens // 2:
         top = f"{plural(body.total, 'line')} of hits"
-    return compose(body, _wanted_hits(body), budget_tokens, count, clean_text(top))
+    return compose(body, _wanted_hits(body), budget_tokens, count, without_controls(top))
 
 
 HITS = Kind("hits", _recognise_hits, outcome_hits, preview_hits)

@@ -11,8 +11,9 @@ from functools import partial
 
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plain_preview, plural, profile, remembered
-from foldmark.kinds.body import LONG_LINE, Count, clean_text, compose, edges, hidden, is_trouble, shorten
+from foldmark.kinds.body import Count, compose, edges, hidden, is_trouble, whole
 from foldmark.kinds.columns import Column, read
+from foldmark.kinds.cuts import LONG_LINE, shorten, without_controls
 from foldmark.kinds.grids import Table, aligned, delimited, drawn
 
 READ_ROWS = 20_000
@@ -65,18 +66,18 @@ def _read(table: Table) -> tuple[list[Column], list[int]]:
 
 def _size(table: Table) -> str:
     said = f"{table.form}, {plural(table.total, 'row')}, {plural(len(table.header), 'column')}"
-    return f"{said}, footer: {clip(clean_text(table.footer), 80)}" if table.footer else said
+    return f"{said}, footer: {clip(without_controls(table.footer), 80)}" if table.footer else said
 
 
 def outcome(text: str, call: ToolCall | None) -> str:
     table = table_of(text)
     if table is None:
         return ""
-    names = ", ".join(clean_text(" ".join(name.split())) for name in table.header[:12] if len(name) <= 60)
+    names = ", ".join(without_controls(" ".join(name.split())) for name in table.header[:12] if len(name) <= 60)
     more = f" (+{len(table.header) - 12:,} more)" if len(table.header) > 12 else ""
     said = f"{_size(table)}: {names}{more}"
     if table.total > 0 and len(first := table.row(0)) <= 200 and "\n" not in first:
-        said += f"; first row: {clean_text(first.strip())}"
+        said += f"; first row: {without_controls(first.strip())}"
     return said
 
 
@@ -85,12 +86,12 @@ def _top(table: Table, columns: list[Column], budget_tokens: int, count: Count) 
     lines = [_size(table)]
     if table.total > READ_ROWS and columns:
         lines[0] += f"; columns as in the first {READ_ROWS:,} rows"
-    header = clean_text(table.lead)
+    header = without_controls(table.lead)
     room = budget_tokens // 3
     if len(header) <= room * 8 and count(header) <= room:
         said = _fitting([column.say() for column in columns if len(column.name) <= 60], room, count)
         return "\n".join([*lines, *([said] if said else []), header])
-    names = _fitting([clean_text(name) for name in table.header if len(name) <= 60], room, count)
+    names = _fitting([without_controls(name) for name in table.header if len(name) <= 60], room, count)
     return "\n".join([*lines, names] if names else lines)
 
 
@@ -132,8 +133,8 @@ def _row(table: Table, record: str) -> str:
 
 
 def preview(text: str, budget_tokens: int, count: Count) -> str:
-    if len(text) <= budget_tokens * 12 and count(text) <= budget_tokens:
-        return clean_text(text)
+    if fits := whole(text, budget_tokens, count):
+        return fits
     table = table_of(text)
     if table is None:
         return plain_preview(text, budget_tokens, count)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from foldmark.kinds.base import Kind
-from foldmark.kinds.body import clean_text as without_controls
+from foldmark.kinds.cuts import without_controls
 
 _ESCAPE = "\x1b"
 _SIGNS = ("\x1b", "\r", "\b", "\x9b", "\x9d", "\x90", "\x9e", "\x9f", "\x98")

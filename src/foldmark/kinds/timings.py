@@ -14,7 +14,7 @@ import msgspec
 from foldmark.events import ToolCall
 from foldmark.kinds.base import Kind, clip, plural, profile, sample
 from foldmark.kinds.body import Body, Count, compose, edges
-from foldmark.kinds.lines import Line, is_whole, lines
+from foldmark.kinds.lines import Line, clipped, is_whole, lines
 from foldmark.kinds.terminal import clean_text
 
 
@@ -72,6 +72,8 @@ _FORMS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...
         re.compile(r"^ +\d+ +\d+ +[\d.]+ +[\d.]+ +[\d.]+ "),
     ),
 )
+
+_HEADER = re.compile("|".join(f"(?:{header.pattern})" for _, header, _, _ in _FORMS), re.MULTILINE)
 
 
 def parse_timings(text_lines: Iterable[Line]) -> Timings | None:
@@ -142,7 +144,7 @@ def _recognise(text: str, call: ToolCall | None) -> float:
         return 0.0
     head = text[:_HEAD]
     if any(map(head.__contains__, _WORDS)):
-        found = parse_timings(enumerate(head.split("\n"), 1))
+        found = parse_timings(enumerate(head.split("\n"), 1)) if _HEADER.search(head) else None
         return 0.86 if found and found.rows else 0.0
     first = sample(text, 6)
     is_folded = len(first) > 2 and all(_samples(line) and line.count(";") > 1 for line in first)
@@ -154,7 +156,7 @@ def outcome(text: str, call: ToolCall | None) -> str:
     found = _read(Body(text))
     if found is None:
         return ""
-    tops = [clip(clean_text(line.strip()), 140) for _, line in found.rows[:3]]
+    tops = clipped(found.rows[:3], 140)
     return f"{say(found)}; top: {' | '.join(tops)}" if tops else say(found)
 
 

@@ -20,6 +20,7 @@ from foldmark.kinds.terminal import clean_text
 
 _MOST = 2_000  # traces of one form that are read and counted
 _MOST_TRIES = 5_000  # lines that look like the head of a trace and are none
+_SIGNS = tuple(sign for sign, _ in READERS)
 _AROUND = 200_000  # characters of a giant text that are read around the first sign of each form
 
 
@@ -100,7 +101,7 @@ def _where(found: Found) -> str:
 
 def _recognise(text: str, call: ToolCall | None) -> float:
     ends = text if len(text) < 8_000 else text[:4_000] + text[-4_000:]
-    if not any(sign in ends for sign, _ in READERS):
+    if not any(map(ends.__contains__, _SIGNS)):
         return 0.0
     found = _all(ends)[:1]
     return 0.7 if found and found[0].end - found[0].start > len(ends) * 0.3 else 0.45 if found else 0.0
