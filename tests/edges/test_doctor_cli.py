@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,65 @@ def test_the_format_can_be_named(tmp_path: Path) -> None:
     path.write_text(GOOD)
     assert contract(path)["format"] == "openai-messages"
     assert contract(path, "--format", "anthropic-messages")["format"] == "anthropic-messages"
+
+
+def test_nothing_writes_over_the_transcript_whatever_the_copy_is_called(tmp_path: Path) -> None:
+    beside = tmp_path / "copy.rejected"
+    beside.write_text(GOOD)
+    (tmp_path / "link").symlink_to(beside)
+    for out in (tmp_path / "copy", tmp_path / "link"):
+        assert "another file" in contract(beside, "--repair", out, code=2)["message"]
+    assert beside.read_text() == GOOD
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.rejected", "link"]
+
+
+def test_a_copy_is_never_written_over_what_is_no_regular_file(tmp_path: Path) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_text(GOOD)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "x.rejected").mkdir()
+    assert "no regular file" in contract(good, "--repair", tmp_path / "pipe", code=2)["message"]
+    assert "no regular file" in contract(good, "--repair", "/dev/null", code=2)["message"]
+    assert "is a folder" in contract(good, "--repair", tmp_path / "x", code=2)["message"]
+
+
+def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path: Path) -> None:
+    other, link = tmp_path / "other", tmp_path / "link"
+    other.write_text("words")
+    link.symlink_to(other)
+    run(BROKEN / "chat.json", "--repair", link)
+    assert other.read_text() == "words"
+    assert not link.is_symlink()
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [(0o600, 0o600), (0o444, 0o644), (0o640, 0o640)])
+def test_a_copy_is_as_private_as_the_transcript_and_can_be_written(mode: int, wanted: int, tmp_path: Path) -> None:
+    path, out = tmp_path / "t.jsonl", tmp_path / "out.jsonl"
+    path.write_text(GOOD)
+    path.chmod(mode)
+    run(path, "--repair", out)
+    assert out.stat().st_mode & 0o777 == wanted
+
+
+def test_a_full_disk_leaves_the_old_copy_and_no_scraps(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("old")
+    big = json.dumps({"role": "user", "content": "words " * 40_000}) + "\n"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "big.jsonl"
+    path.write_text(big + '{"role": "us')
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        said = run(path, "--repair", out, code=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "too large" in said.stderr
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big.jsonl", "out.jsonl"]
+
+
+def test_a_session_that_is_still_written_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:
+    whole = (BROKEN.parent / "claude-code.jsonl").read_bytes()
+    last = whole.rstrip(b"\n").rsplit(b"\n", 1)[1]
+    found = contract("-", given=whole + last[: len(last) // 2], code=3)
+    assert [one["code"] for one in found["problems"] if one["severity"] == "error"] == ["truncated"]

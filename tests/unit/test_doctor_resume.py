@@ -174,6 +174,15 @@ def test_one_id_for_all_calls_of_a_long_run_is_told_apart() -> None:
     assert [one["tool_call_id"] for one in kept[2:]] == asked
 
 
+def test_a_document_that_breaks_off_between_two_records_is_said_to_break_off() -> None:
+    for data in (b'[{"role":"user","content":"go"}', b'{"messages":[{"role":"user","content":"go"}'):
+        assert list(paths(data).values()) == ["truncated"]
+        made = doctor.repair(data)
+        assert [change.code for change in made.changes] == ["truncated"]
+        assert (made.after.problems, made.rejected) == ((), b"")
+        json.loads(made.data)
+
+
 # -- sizes
 
 

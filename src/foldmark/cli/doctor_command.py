@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ def check(
         mended = doctor.repair(data, found, name=name, window=window) if repair else None
     finally:
         gc.enable()
-    rejected = _write(repair, mended) if repair and mended else None
+    rejected = _write(repair, mended, transcript) if repair and mended else None
     code = OK if (mended.after if mended else found).ok else PROBLEMS
     if as_json:
         return code, contract(found, mended, repair, rejected)
@@ -57,28 +59,49 @@ def tell(said: str | dict[str, Any]) -> None:
 def _check_out(transcript: Path, out: Path) -> None:
     if not out.parent.is_dir():
         raise PolicyError(f"--repair: there is no folder {out.parent}; nothing was done.")
-    if out.is_dir():
-        raise PolicyError(f"--repair: {out} is a folder; name a file.")
-    if out.exists() and transcript.exists() and out.samefile(transcript):
-        raise PolicyError("--repair writes a copy: name another file than the transcript itself.")
+    for path in (out, _beside(out)):
+        if path.is_dir():
+            raise PolicyError(f"--repair: {path} is a folder; name a file.")
+        if path.exists() and not path.is_file():
+            raise PolicyError(f"--repair: {path} is no regular file; name another one.")
+        if path.exists() and transcript.exists() and path.samefile(transcript):
+            raise PolicyError(f"--repair writes {path}: name another file than the transcript itself.")
 
 
-def _write(out: Path, mended: doctor.Repair) -> Path | None:
-    """Write the copy, and beside it what could not be kept; each is there whole or not at all."""
-    beside = out.with_name(f"{out.name}.rejected")
-    if mended.rejected:
-        _replace(beside, mended.rejected)
-    _replace(out, mended.data)
-    return beside if mended.rejected else None
+def _beside(out: Path) -> Path:
+    """Where the bytes go that cannot be kept in the copy."""
+    return out.with_name(f"{out.name}.rejected")
 
 
-def _replace(path: Path, data: bytes) -> None:
-    waiting = path.with_name(f".{path.name}.part")
+def _write(out: Path, mended: doctor.Repair, transcript: Path) -> Path | None:
+    """Write the copy, and beside it what could not be kept. Nothing takes its place before all is on the disk."""
+    wanted = [(_beside(out), mended.rejected)] if mended.rejected else []
+    waiting: list[tuple[Path, Path]] = []
     try:
-        waiting.write_bytes(data)
-        os.replace(waiting, path)
+        for path, data in [*wanted, (out, mended.data)]:
+            waiting.append((_part(path, data, transcript), path))
+        for part, path in waiting:
+            os.replace(part, path)
     finally:
-        waiting.unlink(missing_ok=True)
+        for part, _ in waiting:
+            part.unlink(missing_ok=True)
+    return _beside(out) if mended.rejected else None
+
+
+def _part(path: Path, data: bytes, transcript: Path) -> Path:
+    """The bytes in a new file beside `path`, as private as the transcript (sessions are, and a copy must not open them
+    to others), but writable."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        if transcript.is_file():
+            part.chmod(stat.S_IMODE(transcript.stat().st_mode) | stat.S_IWUSR)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return part
 
 
 def contract(

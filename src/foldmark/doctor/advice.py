@@ -6,6 +6,7 @@ from foldmark.doctor.values import Severity
 from foldmark.wire import WIRES
 
 _MEND = "`--repair OUT` mends it."
+_COMPACT = "Run `foldmark compact FILE --target {target} --out next.json`"
 _LOOK = "`--repair OUT` mends it; read the change, since nobody can restore what was not recorded."
 
 ADVICE: dict[str, tuple[Severity, str]] = {
@@ -37,7 +38,11 @@ ADVICE: dict[str, tuple[Severity, str]] = {
         "Read what the provider said there; if the request was too long, `foldmark compact` helps.",
     ),
     "session_meta": ("error", _MEND),
-    "no_session_meta": ("error", "Take the session_meta line from another copy of the rollout: it cannot be made up."),
+    "no_session_meta": (
+        "error",
+        "Codex cannot resume it. Take the session_meta line from another copy of the rollout, or go on from "
+        "`foldmark compact FILE --out next.json`.",
+    ),
     # calls and results
     "orphan_result": ("error", "`--repair OUT` keeps it as text that quotes the result and its id."),
     "missing_result": (
@@ -72,18 +77,39 @@ ADVICE: dict[str, tuple[Severity, str]] = {
     "first_user": ("error", _LOOK),
     # sizes
     "image_size": ("error", "Scale the image down, or take it out of the transcript."),
-    "too_many_images": ("error", "Take old images out; `foldmark compact` leaves old results out of the request."),
-    "string_size": ("error", "Take the text out of the conversation; `foldmark compact` keeps such bodies outside."),
-    "request_size": ("error", "`foldmark compact TRANSCRIPT --out next.json` makes a request that fits."),
+    "too_many_images": (
+        "error",
+        _COMPACT + ": old results with their images leave the request.",
+    ),
+    "string_size": (
+        "error",
+        _COMPACT + ": it keeps such bodies outside and puts a preview there.",
+    ),
+    "request_size": (
+        "error",
+        _COMPACT + ": the next request then fits.",
+    ),
     "long_session": (
         "warning",
-        "Sent whole it is refused: `foldmark compact TRANSCRIPT --out next.json` makes it fit.",
+        "Sent whole it is refused. " + _COMPACT + ": the next request fits.",
     ),
-    "too_many_messages": ("warning", "`foldmark compact TRANSCRIPT --out next.json` makes a shorter one."),
+    "too_many_messages": (
+        "warning",
+        _COMPACT + ": it makes a shorter one.",
+    ),
     "too_many_calls": ("warning", "Let the model call fewer tools at once."),
-    "oversize_item": ("warning", "`foldmark compact` replaces it by a preview and keeps the whole one outside."),
-    "window": ("error", "`foldmark compact TRANSCRIPT --window N --out next.json` makes a request that fits."),
-    "window_near": ("warning", "Compact soon: `foldmark compact TRANSCRIPT --window N --out next.json`."),
+    "oversize_item": (
+        "warning",
+        _COMPACT + ": a preview takes its place, the whole one stays outside.",
+    ),
+    "window": (
+        "error",
+        "Run `foldmark compact FILE --window {window} --target {target} --out next.json`: the next request then fits.",
+    ),
+    "window_near": (
+        "warning",
+        "Compact soon: `foldmark compact FILE --window {window} --target {target} --out next.json`.",
+    ),
     # repeats
     "repeated_call": ("warning", "The agent goes round in a circle, or a poller runs: tell it, and compact."),
     "repeated_text": ("warning", "Something puts the same text in again and again: put it into the system text once."),
@@ -120,6 +146,13 @@ def severity_of(code: str, wire: str) -> Severity:
     return ADVICE[code][0] if code in ADVICE else "error"
 
 
-def advice_of(code: str, severity: Severity) -> str:
-    """What to do about a problem of this code."""
-    return ADVICE[code][1] if code in ADVICE else _GENERAL[severity]
+_WINDOW, _TARGET_SHARE = 128_000, 4
+"""The window that is taken when none is named, and the share of it that a compaction aims at: one part of so many."""
+
+
+def advice_of(code: str, severity: Severity, window: int | None = None) -> str:
+    """What to do about a problem of this code, with the numbers for a window in tokens."""
+    if code not in ADVICE:
+        return _GENERAL[severity]
+    target = max(1, (window or _WINDOW) // _TARGET_SHARE)
+    return ADVICE[code][1].replace("{window}", str(window or _WINDOW)).replace("{target}", str(target))

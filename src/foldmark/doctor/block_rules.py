@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import parsed_object
 from foldmark.doctor.talk import Strand, Talk, Turn, Unit, become, forget, put, words
 from foldmark.doctor.values import Mend
@@ -220,10 +221,13 @@ def _trailing_thinking(turn: Turn) -> list[Unit]:
 
 
 def _front(talk: Talk, turn: Turn) -> Iterator[Mend]:
-    for row in dict.fromkeys(unit.row for unit in turn.units):
-        kinds = [unit.kind == "result" for unit in turn.units if unit.row is row]
+    by_row: dict[Row, list[Unit]] = {}
+    for unit in turn.units:
+        by_row.setdefault(unit.row, []).append(unit)
+    for units in by_row.values():
+        kinds = [unit.kind == "result" for unit in units]
         if kinds != sorted(kinds, reverse=True):
-            first = [unit for unit in turn.units if unit.row is row][kinds.index(True, kinds.index(False))]
+            first = units[kinds.index(True, kinds.index(False))]
             said = "a result stands behind other blocks of its message."
             change = "the results stand in front; the order is otherwise kept"
             yield Mend(talk.path(first), "result_order", said, change, partial(_results_first, talk, first))

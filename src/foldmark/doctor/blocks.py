@@ -4,14 +4,15 @@ wrap the messages."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from foldmark.doctor.block_rules import block_mends, order_mends
 from foldmark.doctor.pairs import pair_mends
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import shaped_message
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import (
     NO_BEGINNING,
     NO_RESULT,
@@ -47,6 +48,10 @@ class BlockTalk(Talk):
 
     format, wire = "anthropic-messages", "anthropic"
     id_pattern = re.compile(r"[a-zA-Z0-9_-]+\Z")
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._fronts: dict[int, int] = {}
+        super().__init__(sheet)
 
     # -- reading
 
@@ -135,7 +140,7 @@ class BlockTalk(Talk):
         others = [b for b in content if isinstance(b, dict) and b.get("type") not in ("text",)] if isinstance(
             content, list) else []  # fmt: skip
         holder = unit.holder or []
-        at = index_of(holder, unit.value)
+        at = unit.index()
         holder[at : at + 1] = [{"type": "text", "text": said}, *others]
         unit.row.changed = True
         if unit.role == "assistant":
@@ -162,21 +167,30 @@ class BlockTalk(Talk):
 
     def place(self, strand: Strand, call: Unit, block: dict[str, Any], like: Row | None) -> None:
         """Put a result into the user message behind the call's, in front of what is no result."""
-        at = strand.place(call)
-        behind = strand.turns[at + 1] if at + 1 < len(strand.turns) else None
+        turn = strand.turn_of(call)
+        behind = strand.behind(turn)
         if behind is None or behind.role != "user" or behind.row not in self.sheet.rows:
             row = self.new_row(call.row, {"role": "user", "content": [block]}, like=like)
             unit = Unit("result", "user", block, row, holder=self.message(row)["content"], number=0)
-            strand.turns.insert(at + 1, Turn("user", row, [unit]))
+            strand.add_behind(turn, Turn("user", row, [unit]))
             return
         message = self.message(behind.row)
         content = message.get("content")
         if not isinstance(content, list):
             text = content if isinstance(content, str) else ""
             content = message["content"] = [{"type": "text", "text": text}] if text.strip() else []
-        number = next((n for n, held in enumerate(content) if held.get("type") != "tool_result"), len(content))
-        content.insert(number, block)
+        self.put_in_front(content, block, is_front=lambda held: held.get("type") == "tool_result")
         behind.row.changed = True
+
+    def put_in_front(self, holder: list[Any], block: Any, *, is_front: Callable[[Any], bool]) -> None:
+        """Put a block behind those that stand in front of all others. Where that was last time is remembered."""
+        at = min(self._fronts.get(id(holder), 0), len(holder))
+        while at < len(holder) and is_front(holder[at]):
+            at += 1
+        while at and not is_front(holder[at - 1]):
+            at -= 1
+        holder.insert(at, block)
+        self._fronts[id(holder)] = at + 1
 
     # -- mends
 
@@ -193,7 +207,7 @@ class BlockTalk(Talk):
                 continue
             message = self.message(row)
             shaped = shaped_message(message)
-            if shaped is not message:
+            if shaped is None or shaped is not message:
                 change = "brought into the shape that the API takes; nothing of its text is changed"
                 apply = partial(self.set_message, row, shaped)
                 if shaped is None:
@@ -291,8 +305,7 @@ class BlockTalk(Talk):
                 yield Mend(self.at(row), "first_user", said, change, partial(self._open, row))
 
     def _open(self, row: Row) -> None:
-        at = self.sheet.rows.index(row)
-        before = self.sheet.rows[at - 1] if at else None
+        before = self.sheet.rows.before(row)
         self.new_row(before, {"role": "user", "content": NO_BEGINNING}, like=row)
 
 

@@ -4,11 +4,11 @@ messages."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.rows import Row
 from foldmark.doctor.talk import Talk
 from foldmark.doctor.values import Mend
 from foldmark.wire.plain import digest
@@ -49,30 +49,42 @@ def _is_side(row: Row) -> bool:
 
 
 def _ids(talk: Talk, rows: list[Row]) -> tuple[dict[str, Row], list[Mend]]:
+    """Rows by uuid, and the mends of those that have none or one that is taken."""
     known: dict[str, Row] = {}
     mends: list[Mend] = []
-    for at, row in enumerate(rows):
+    heirs: dict[str, list[Row]] = {}
+    before: Row | None = None
+    for row in rows:
+        if _parent(row) in heirs:
+            heirs[_parent(row)].append(row)
         key = _id(row)
         if not key:
-            if row.value.get("type") in ("user", "assistant"):
-                before = next((other for other in reversed(rows[:at]) if _id(other)), None)
-                new = new_uuid(_id(before) if before else "", row.raw)
-                said = "the record of a message has no uuid, so nothing can go on from it."
-                apply = partial(_name, row, new, before)
-                mends.append(Mend(row.path, "missing_uuid", said, f"it gets the uuid {new}", apply))
+            mends += [_nameless(row, before)] if row.value.get("type") in ("user", "assistant") else []
             continue
-        if key not in known:
-            known[key] = row
-        elif known[key].value == row.value:
-            said = f"repeats the record {key} of {known[key].path}."
-            change = "the second of the two equal records is left out"
-            mends.append(Mend(row.path, "duplicate_record", said, change, partial(talk.sheet.drop, row)))
-        else:
-            new = new_uuid(key, row.raw)
-            said = f"has the uuid {key} of {known[key].path} and other content."
-            apply = partial(_rename, row, key, new, rows[at + 1 :])
-            mends.append(Mend(row.path, "duplicate_uuid", said, f"it gets the uuid {new}", apply))
+        if key in known:
+            mends.append(_taken(talk, row, known[key], heirs))
+        before = row
+        known.setdefault(key, row)
     return known, mends
+
+
+def _nameless(row: Row, before: Row | None) -> Mend:
+    new = new_uuid(_id(before) if before else "", row.raw)
+    said = "the record of a message has no uuid, so nothing can go on from it."
+    return Mend(row.path, "missing_uuid", said, f"it gets the uuid {new}", partial(_name, row, new, before))
+
+
+def _taken(talk: Talk, row: Row, first: Row, heirs: dict[str, list[Row]]) -> Mend:
+    """What to do about a uuid that stands twice. Rows behind that name it as their parent go with the nearest."""
+    key = _id(row)
+    if first.value == row.value:
+        said = f"repeats the record {key} of {first.path}."
+        change = "the second of the two equal records is left out"
+        return Mend(row.path, "duplicate_record", said, change, partial(talk.sheet.drop, row))
+    new = new_uuid(key, row.raw)
+    said = f"has the uuid {key} of {first.path} and other content."
+    heirs[key] = []
+    return Mend(row.path, "duplicate_uuid", said, f"it gets the uuid {new}", partial(_rename, row, new, heirs[key]))
 
 
 def _name(row: Row, new: str, before: Row | None) -> None:
@@ -82,13 +94,10 @@ def _name(row: Row, new: str, before: Row | None) -> None:
     row.changed = True
 
 
-def _rename(row: Row, old: str, new: str, later: list[Row]) -> None:
-    row.value["uuid"] = new
-    row.changed = True
-    for other in later:
-        if _parent(other) == old:
-            other.value["parentUuid"] = new
-            other.changed = True
+def _rename(row: Row, new: str, heirs: list[Row]) -> None:
+    _set(row, "uuid", new)
+    for other in heirs:
+        _set(other, "parentUuid", new)
 
 
 def _parent_mends(rows: list[Row], known: dict[str, Row]) -> Iterator[Mend]:
@@ -144,41 +153,49 @@ def _set(row: Row, key: str, value: Any) -> None:
 
 def _circle_mends(rows: list[Row], known: dict[str, Row]) -> Iterator[Mend]:
     """Circles are cut at their earliest row: it goes on from the row before it, when that leads to a beginning."""
-    order = {id(row): at for at, row in enumerate(rows)}
+    order = {_id(row): at for at, row in enumerate(rows)}
     parents = {_id(row): _parent(row) for row in rows}
     ends: set[str] = set()
     for row in rows:
-        trail: list[str] = []
+        trail: dict[str, None] = {}
         at = _id(row)
         while at and at in parents and at not in ends and at not in trail:
-            trail.append(at)
+            trail[at] = None
             at = parents[at]
         if at in trail:
-            circle = [known[key] for key in trail[trail.index(at) :]]
-            first = min(circle, key=lambda held: order[id(held)])
-            inside = {_id(held) for held in circle}
-            before = [other for other in rows[: order[id(first)]] if _is_side(other) == _is_side(first)]
-            earlier = next(
-                (other for other in reversed(before) if _id(other) in ends and _id(other) not in inside), None
-            )
+            circle = [*trail][[*trail].index(at) :]
+            first = known[min(circle, key=lambda key: order[key])]
+            earlier = _leads_on(rows, order[_id(first)], ends, is_side=_is_side(first))
             parents[_id(first)] = _id(earlier) if earlier else ""
             said = f"its chain of parents comes back to itself, over {len(circle)} row(s)."
             yield _joined(first, "parent_loop", said, earlier)
         ends.update(trail)
 
 
+def _leads_on(rows: list[Row], at: int, ends: set[str], *, is_side: bool) -> Row | None:
+    """The nearest row before a place, on the same side, whose chain is known to have a beginning."""
+    before = (rows[place] for place in range(at - 1, -1, -1))
+    return next((row for row in before if _is_side(row) == is_side and _id(row) in ends), None)
+
+
 def _order_mends(talk: Talk, rows: list[Row], known: dict[str, Row]) -> Iterator[Mend]:
     """Rows that stand in front of their parent: who reads the file in its order reads another conversation."""
     place = {_id(row): at for at, row in enumerate(rows)}
+    apply: Callable[[], None] = partial(_sort, talk)
     for row in rows:
         parent = _parent(row)
         if parent in place and place[parent] > place[_id(row)]:
             said = f"stands in front of the record that it goes on from ({known[parent].path})."
-            yield Mend(row.path, "row_order", said, "moved behind it", partial(_sort, talk))
+            yield Mend(row.path, "row_order", said, "moved behind it", apply)
+            apply = _nothing
+
+
+def _nothing() -> None:
+    """The first of these mends put all rows in order."""
 
 
 def _sort(talk: Talk) -> None:
-    """Every row behind its parent; the order of the file is otherwise kept. Doing it again changes nothing."""
+    """Every row behind its parent; the order of the file is otherwise kept."""
     rows, keys = list(talk.sheet.rows), set()
     known = {_id(row) for row in rows if isinstance(row.value, dict) and _id(row)}
     waiting: dict[str, list[Row]] = {}
@@ -195,6 +212,4 @@ def _sort(talk: Talk) -> None:
             out.append(now)
             keys.add(key)
             due += reversed(waiting.pop(key, [])) if key else []
-    for row in out:
-        row.end = row.end or "\n"
-    talk.sheet.rows[:] = out
+    talk.sheet.arrange(out)

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from foldmark.doctor.pairs import pair_mends
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import shaped_chat_message
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import NO_RESULT, Stage, Strand, Talk, Turn, Unit, become, forget, put, words
 from foldmark.doctor.values import Mend
 from foldmark.wire.media import SUPPORTED, image_of_url
@@ -35,6 +36,11 @@ class ChatTalk(Talk):
     id_scope = "step"
     warns_of_repeats = True
     id_pattern = re.compile(r".{1,40}\Z", re.DOTALL)
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._ends: dict[Row, Row] = {}
+        self._said_behind: dict[Row, Row] = {}
+        super().__init__(sheet)
 
     # -- reading
 
@@ -114,23 +120,34 @@ class ChatTalk(Talk):
         unit.row.changed = True
 
     def quote(self, unit: Unit, said: str) -> None:
-        """A user message behind the run of results, so that the run stays whole."""
-        anchor = self._end_of_run(unit.row)
+        """A user message behind the run of results, so that the run stays whole; several keep their order."""
+        end = self._end_of_run(unit.row)
         content = unit.value.get("content")
         others = [part for part in content if part.get("type") != "text"] if isinstance(content, list) else []
         body: Any = [{"type": "text", "text": said}, *others] if others else said
-        self.sheet.insert_after(anchor, {"role": "user", "content": body}, unit.row.path)
+        said_before = self._said_behind.get(end, end)
+        anchor = said_before if said_before in self.sheet.rows else end
+        self._said_behind[end] = self.sheet.insert_after(anchor, {"role": "user", "content": body}, unit.row.path)
         self.sheet.drop(unit.row)
 
     def _end_of_run(self, row: Row) -> Row:
-        rows = self.sheet.rows
-        last = at = rows.index(row)
-        while at + 1 < len(rows) and (_role(rows[at + 1]) == "tool" or rows[at + 1].is_blank):
-            at += 1
-            last = last if rows[at].is_blank else at
-        return rows[last]
+        """The last result of the run that a row begins or stands in. Every row on the way remembers it."""
+        rows, way = self.sheet.rows, [row]
+        last = row
+        while self._ends.get(last, last) is not last and self._ends[last] in rows:
+            last = self._ends[last]
+            way.append(last)
+        at = rows.behind(last)
+        while at is not None and (_role(at) == "tool" or at.is_blank):
+            if not at.is_blank:
+                last = at
+                way.append(at)
+            at = rows.behind(at)
+        self._ends.update(dict.fromkeys(way, last))
+        return last
 
     def move(self, strand: Strand, unit: Unit, call: Unit) -> None:
+        self._ends.pop(unit.row, None)
         self.sheet.move_after(unit.row, self._end_of_run(call.row))
 
     def add_marker(self, strand: Strand, call: Unit) -> None:
@@ -151,7 +168,7 @@ class ChatTalk(Talk):
             if not self.is_message(row):
                 continue
             shaped = shaped_chat_message(row.value)
-            if shaped is not row.value:
+            if shaped is None or shaped is not row.value:
                 said = "is not of the shape that the API takes."
                 if shaped is None:
                     yield Mend(self.at(row), "shape", said, "left out: it holds nothing", partial(self.drop_row, row))

@@ -3,19 +3,19 @@ message may hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from foldmark.doctor.blocks import BlockTalk
 from foldmark.doctor.chain import chain_mends, new_uuid
-from foldmark.doctor.sheet import Row, Sheet
+from foldmark.doctor.live_line import live_line
+from foldmark.doctor.rows import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import NO_BEGINNING, Strand, Turn, Unit, put
 from foldmark.doctor.values import Mend
 from foldmark.importers import claude_code
-from foldmark.importers.claude_code_rows import Row as Known
-from foldmark.importers.claude_code_rows import row_of, tool_uses
-from foldmark.importers.tree import Node, main_line
+from foldmark.importers.claude_code_rows import row_of
 from foldmark.importers.values import Document, Notes
 
 _COPIED = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId", "entrypoint")
@@ -47,6 +47,8 @@ class ClaudeTalk(BlockTalk):
 
     def __init__(self, sheet: Sheet) -> None:
         self._by_parent: dict[Any, list[Row]] | None = None
+        self._by_logical_parent: dict[str, list[Row]] | None = None
+        self._order: dict[Row, int] = {}
         super().__init__(sheet)
 
     def read(self) -> Iterable[Strand]:
@@ -63,32 +65,9 @@ class ClaudeTalk(BlockTalk):
         return has_message(row.value)
 
     def _line(self, rows: list[Row]) -> list[Row]:
-        """The path to the newest message with what belongs to it, as the importer sees it."""
-        if not rows:
-            return []
-        known = {self.known[id(row)].key: self.known[id(row)] for row in rows}
-        by_message: dict[str, list[str]] = {}
-        caller: dict[str, str] = {}
-        nodes: list[Node] = []
-        before = ""
-        for key, row in known.items():
-            parent = row.parent
-            if row.is_boundary and parent not in known:
-                parent = row.logical_parent if row.logical_parent in known else before
-            nodes.append(Node(key, parent, row.number, row.is_message))
-            before = key if row.in_tree else before
-            if row.message_id:
-                by_message.setdefault(row.message_id, []).append(key)
-            caller.update((call_id, key) for call_id in tool_uses(row.record))
-
-        def belongs(node: Node, line: Mapping[str, Node]) -> bool:
-            row: Known = known[node.key]
-            if row.message_id:
-                return any(key in line for key in by_message[row.message_id])
-            return any(caller.get(call_id) in line for call_id in row.answers)
-
+        """The rows that are sent when the session is resumed."""
         place = {self.known[id(row)].key: row for row in rows}
-        return [place[node.key] for node in main_line(nodes, belongs).nodes]
+        return [place[known.key] for known in live_line([self.known[id(row)] for row in rows])]
 
     def _parts(self, line: list[Row]) -> list[list[Row]]:
         parts: list[list[Row]] = [[]]
@@ -165,10 +144,9 @@ class ClaudeTalk(BlockTalk):
         """What went on from the parent goes on from the new row, so that the chain leads through it."""
         children, key = self._children(), row.value["uuid"]
         is_side = bool(row.value.get("isSidechain"))
-        mine = [child for child in children.get(parent, ()) if bool(child.value.get("isSidechain")) == is_side]
-        mine = [child for child in mine if child is not row]
-        children[parent] = [child for child in children.get(parent, ()) if child not in mine]
-        children[parent] += [row] if row not in children[parent] else []
+        others = [child for child in children.get(parent, ()) if child is not row]
+        mine = [child for child in others if bool(child.value.get("isSidechain")) == is_side]
+        children[parent] = [row, *(child for child in others if bool(child.value.get("isSidechain")) != is_side)]
         children[key] = mine
         for child in mine:
             put(child, child.value, "parentUuid", key)
@@ -184,18 +162,27 @@ class ClaudeTalk(BlockTalk):
             if child is not row:
                 put(child, child.value, "parentUuid", parent)
                 children.setdefault(parent, []).append(child)
-        for other in self._boundaries():
-            if other.value.get("logicalParentUuid") == gone:
-                put(other, other.value, "logicalParentUuid", parent)
+        followers = self._boundaries().pop(gone, [])
+        for other in followers:
+            put(other, other.value, "logicalParentUuid", parent)
+        if followers and isinstance(parent, str):
+            self._boundaries().setdefault(parent, []).extend(followers)
 
-    def _boundaries(self) -> list[Row]:
-        return [row for row in self.sheet.rows if "logicalParentUuid" in row.raw and isinstance(row.value, dict)]
+    def _boundaries(self) -> dict[str, list[Row]]:
+        """Rows by the row that they say they follow behind a compaction."""
+        if self._by_logical_parent is None:
+            self._by_logical_parent = {}
+            for row in self.sheet.rows:
+                key = row.value.get("logicalParentUuid") if isinstance(row.value, dict) else None
+                if isinstance(key, str):
+                    self._by_logical_parent.setdefault(key, []).append(row)
+        return self._by_logical_parent
 
     def place(self, strand: Strand, call: Unit, block: dict[str, Any], like: Row | None) -> None:
         """A result is a row of its own: behind the other results of its step, else behind the step."""
-        at = strand.place(call)
-        behind = strand.turns[at + 1] if at + 1 < len(strand.turns) else None
-        anchor = self._anchor(strand.turns[at], behind)
+        turn = strand.turn_of(call)
+        behind = strand.behind(turn)
+        anchor = self._anchor(turn, behind)
         new = self.new_row(anchor, {"role": "user", "content": [block]}, like=like or call.row)
         if like is not None and "toolUseResult" in like.value:
             new.value["toolUseResult"] = like.value["toolUseResult"]
@@ -203,7 +190,7 @@ class ClaudeTalk(BlockTalk):
         if behind is not None and behind.role == "user":
             behind.units.append(unit)
         else:
-            strand.turns.insert(at + 1, Turn("user", new, [unit]))
+            strand.add_behind(turn, Turn("user", new, [unit]))
 
     def _anchor(self, turn: Turn, behind: Turn | None) -> Row:
         rows = self.sheet.rows
@@ -211,9 +198,16 @@ class ClaudeTalk(BlockTalk):
         last = next((row for row in results if row in rows), None)
         if last is not None:
             return last
-        limit = rows.index(behind.row) if behind and behind.row in rows else len(rows)
+        order = self._file_order()
+        limit = order.get(behind.row, len(order)) if behind and behind.row in rows else len(order)
         own = [row for row in dict.fromkeys(unit.row for unit in reversed(turn.units)) if row in rows]
-        return next((row for row in own if rows.index(row) < limit), own[0])
+        return next((row for row in own if order.get(row, limit) < limit), own[0])
+
+    def _file_order(self) -> dict[Row, int]:
+        """Where the rows of the file stood when an order was first asked for; it does not change among them."""
+        if not self._order:
+            self._order = {row: at for at, row in enumerate(self.sheet.rows)}
+        return self._order
 
     # -- mends
 
@@ -240,8 +234,7 @@ class ClaudeTalk(BlockTalk):
 
     def _open(self, row: Row) -> None:
         """The new first row stands in front of the row in the file and in the chain."""
-        at, parent = self.sheet.rows.index(row), row.value.get("parentUuid")
-        before = self.sheet.rows[at - 1] if at else None
+        before, parent = self.sheet.rows.before(row), row.value.get("parentUuid")
         new = self.new_row(before, {"role": "user", "content": NO_BEGINNING}, like=row, adopts=False)
         new.value["parentUuid"] = parent
         row.value["parentUuid"] = new.value["uuid"]

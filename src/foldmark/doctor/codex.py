@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from foldmark.doctor.chain import new_uuid
 from foldmark.doctor.items import ItemTalk
+from foldmark.doctor.replaced import fold, unfold
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import shaped_item
-from foldmark.doctor.sheet import Row, Sheet
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import Stage, Strand
 from foldmark.doctor.values import Mend
 from foldmark.wire.responses_items import KNOWN
 
+_ID_IN_NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl\Z", re.IGNORECASE)
 _TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 
 
@@ -28,7 +33,7 @@ def _is_sent(item: Any) -> bool:
     if not isinstance(item, dict):
         return False
     kind = item.get("type") or ("message" if "role" in item else "")
-    return kind in KNOWN
+    return isinstance(kind, str) and kind in KNOWN
 
 
 def is_codex(sheet: Sheet) -> bool:
@@ -53,6 +58,16 @@ class CodexTalk(ItemTalk):
     of its own."""
 
     format, inner = "codex", "payload"
+
+    def __init__(self, sheet: Sheet) -> None:
+        unfold(sheet)
+        super().__init__(sheet)
+
+    def finish(self) -> None:
+        fold(self.sheet)
+
+    def at(self, row: Row, rest: str = "") -> str:
+        return row.path + rest if row.home is not None else super().at(row, rest)
 
     def read(self) -> Iterable[Strand]:
         parts: list[list[Row]] = [[]]
@@ -110,14 +125,47 @@ class CodexTalk(ItemTalk):
             apply = partial(self._to_front, metas[0])
             yield Mend(metas[0].path, "session_meta", said, "moved to the front", apply)
         elif not metas and records:
-            said = "the file has no session_meta line, without which Codex does not resume it."
-            yield Mend(records[0].path, "no_session_meta", said, "", _nothing)
+            yield self._no_head(records[0])
+
+    def _no_head(self, first: Row) -> Mend:
+        said = "the file has no session_meta line, without which Codex does not resume it"
+        head = minimal_head(self.sheet)
+        if head is None:
+            said += "; a new one cannot be made, since no turn_context with a time names the folder."
+            return Mend(first.path, "no_session_meta", said, "", _nothing)
+        apply = partial(self._put_in_front, head, first)
+        named = f"id {head['payload']['id']}, folder {head['payload']['cwd']!r}"
+        change = f"a minimal one is put in front ({named}); what else it said is lost"
+        return Mend(first.path, "session_meta", f"{said}.", change, apply)
+
+    def _put_in_front(self, head: dict[str, Any], first: Row) -> None:
+        self.sheet.insert_after(None, head, first.path)
 
     def _to_front(self, row: Row) -> None:
-        self.sheet.rows.remove(row)
-        row.end = row.end or "\n"
-        self.sheet.rows.insert(0, row)
+        self.sheet.move_after(row, None)
 
 
 def _nothing() -> None:
     """Nobody can make up what the line said; the problem stays."""
+
+
+def minimal_head(sheet: Sheet) -> dict[str, Any] | None:
+    """The members of a `session_meta` that Codex's reader asks for (id, timestamp, cwd, originator, cli_version), from
+    what the file and its name say; None when they do not say enough. The id is the one in the file's name, by which
+    Codex finds a rollout; else it is made of the first record."""
+    rows = [row for row in sheet.rows if isinstance(row.value, dict)]
+    turns = (row.value for row in rows if row.value.get("type") == "turn_context")
+    folders = (turn["payload"]["cwd"] for turn in turns if isinstance(turn.get("payload"), dict) and _has_cwd(turn))
+    cwd = next(folders, "")
+    time = next((row.value["timestamp"] for row in rows if isinstance(row.value.get("timestamp"), str)), "")
+    if not cwd or not time:
+        return None
+    named = _ID_IN_NAME.search(sheet.name)
+    key = named[1].lower() if named else new_uuid("rollout", rows[0].raw)
+    payload = {"id": key, "timestamp": time, "cwd": cwd, "originator": "foldmark doctor", "cli_version": "unknown"}
+    return {"timestamp": time, "type": "session_meta", "payload": payload}
+
+
+def _has_cwd(turn: dict[str, Any]) -> bool:
+    cwd = turn["payload"].get("cwd")
+    return isinstance(cwd, str) and bool(cwd)

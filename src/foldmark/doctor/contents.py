@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from foldmark.doctor.blocks import BlockTalk
 from foldmark.doctor.pairs import pair_mends
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import parsed_object, with_text_ids
-from foldmark.doctor.sheet import Row
 from foldmark.doctor.talk import NO_BEGINNING, NO_RESULT, Kind, Stage, Strand, Turn, Unit, index_of
 from foldmark.doctor.values import Mend
 from foldmark.wire.gemini_reading import DATA
@@ -107,17 +106,20 @@ class ContentTalk(BlockTalk):
         named = {name: held[name] for name in ("id", "name") if name in held}
         self.place(strand, call, {key: {**named, "response": {"error": NO_RESULT}}}, like=None)
 
+    def _has_response(self, parts: list[Any]) -> bool:
+        """Whether results stand among the parts; where one was put, it need not be looked for."""
+        return id(parts) in self._fronts or any(map(_response_key, parts))
+
     def place(self, strand: Strand, call: Unit, block: dict[str, Any], like: Row | None) -> None:
-        at = strand.place(call)
-        behind = strand.turns[at + 1] if at + 1 < len(strand.turns) else None
+        turn = strand.turn_of(call)
+        behind = strand.behind(turn)
         parts = self.message(behind.row).get("parts") if behind and behind.row in self.sheet.rows else None
-        if behind is None or behind.role == "assistant" or not parts or not any(map(_response_key, parts)):
+        if behind is None or behind.role == "assistant" or not parts or not self._has_response(parts):
             row = self.sheet.insert_after(call.row, {"role": "user", "parts": [block]}, call.row.path)
             unit = Unit("result", "user", block, row, holder=row.value["parts"], number=0)
-            strand.turns.insert(at + 1, Turn("user", row, [unit]))
+            strand.add_behind(turn, Turn("user", row, [unit]))
             return
-        number = next((n for n, held in enumerate(parts) if not _response_key(held)), len(parts))
-        parts.insert(number, block)
+        self.put_in_front(parts, block, is_front=lambda held: bool(_response_key(held)))
         behind.row.changed = True
 
     # -- mends
@@ -134,7 +136,7 @@ class ContentTalk(BlockTalk):
             if not self.is_message(row):
                 continue
             shaped = _shaped(row.value)
-            if shaped is not row.value:
+            if shaped is None or shaped is not row.value:
                 change = "brought into the shape that the API takes; nothing of its text is changed"
                 apply = partial(self.set_message, row, shaped)
                 if shaped is None:
@@ -209,7 +211,7 @@ class ContentTalk(BlockTalk):
         parts: list[dict[str, Any]] = [{key: unit.value[key]} for key in held]
         parts[-1] = {**parts[-1], **rest}
         holder = unit.holder or []
-        at = index_of(holder, unit.value)
+        at = unit.index()
         holder[at : at + 1] = parts
         unit.row.changed = True
 
@@ -232,16 +234,20 @@ class ContentTalk(BlockTalk):
     def placement_mends(self) -> Iterator[Mend]:
         """A turn with calls stands behind a user turn: one behind a model turn is joined to it."""
         for strand in self.strands:
-            for before, turn in pairwise(strand.turns):
+            first: Turn | None = None
+            for turn in strand.turns:
                 has_call = any(unit.kind == "call" for unit in turn.units)
-                if has_call and before.role == turn.role == "assistant":
+                if has_call and first is not None and first.role == turn.role == "assistant":
                     said, change = "a call turn stands behind no user turn.", "joined to the model's turn before it"
-                    apply = partial(self._join, before.row, turn.row)
+                    apply = partial(self._join, first.row, turn.row)
                     yield Mend(self.at(turn.row), "call_placement", said, change, apply)
-                    return  # the next round sees the joined turns
+                else:
+                    first = turn
 
     def _join(self, first: Row, second: Row) -> None:
-        self.message(first)["parts"] = [*(self.message(first).get("parts") or []), *self.message(second)["parts"]]
+        held = self.message(first)
+        held["parts"] = held.get("parts") or []
+        held["parts"] += self.message(second)["parts"]
         first.changed = True
         self.drop_row(second)
 
@@ -254,8 +260,7 @@ class ContentTalk(BlockTalk):
                     yield Mend(self.at(turn.row, ".parts"), "empty_content", said, change, apply)
 
     def _open(self, row: Row) -> None:
-        at = self.sheet.rows.index(row)
-        before = self.sheet.rows[at - 1] if at else None
+        before = self.sheet.rows.before(row)
         self.sheet.insert_after(before, {"role": "user", "parts": [{"text": NO_BEGINNING}]}, row.path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +44,7 @@ _OF_A_REQUEST = frozenset(["trailing_space", "tools_missing"])
 is a whole request."""
 
 _ROUNDS = 4
+_ROW = re.compile(r"line \d+(?: payload\.replacement_history\[\d+\])?|[^\]]*\]")
 
 
 def examine(data: bytes, *, name: str = "", format: str = "auto", window: int | None = None) -> Diagnosis:
@@ -57,7 +59,8 @@ def examine(data: bytes, *, name: str = "", format: str = "auto", window: int | 
     talk, early = _shaped(TALKS[chosen], sheet)
     problems += [_problem(mend.path, mend.code, mend.problem, talk.wire) for mend in early]
     problems += _found(talk, window)
-    return Diagnosis(format=chosen, wire=talk.wire, records=len(talk.records()), problems=_unique(problems))
+    records = sum(row.home is None for row in talk.records())
+    return Diagnosis(format=chosen, wire=talk.wire, records=records, problems=_unique(problems))
 
 
 def repair(
@@ -70,26 +73,20 @@ def repair(
     """
     sheet, chosen = _opened(data, name, found.format if found else format)
     if sheet is None or not chosen:
-        known = found.format if found else _imported(data, sheet, name, format)[0].format
+        known = found.format if found else _examine_events(data, sheet, name, format, window).format
         raise PolicyError(
             f"There is no writer for {known}: --repair writes {', '.join(TALKS)}. "
             "`foldmark compact TRANSCRIPT --out next.json` writes a valid next request from any of them."
         )
-    changes = [Change(path=mend.path, code=mend.code, message=mend.change) for mend in sheet.mends]
-    for _ in range(_ROUNDS):
-        done = _mended(TALKS[chosen], sheet)
-        changes += done
-        if not done:
-            break
-    for mend in sheet.mends:
-        mend.apply()
-    mended = sheet.bytes()
+    changes = _all_mended(TALKS[chosen], sheet)
+    mended, is_empty, rejected = sheet.bytes(), not sheet.rows, "\n".join(sheet.rejected)
+    del sheet  # the rows of the copy are read now, and a large file does not fit twice
     if mended == data and found:
         after = found
     else:
-        after = examine(mended, name=name, format=chosen, window=window) if sheet.rows else _nothing_left(chosen)
-    rejected = "\n".join(sheet.rejected).encode("utf-8", "surrogateescape")
-    return Repair(data=mended, changes=tuple(changes), rejected=rejected, after=after)
+        after = _nothing_left(chosen) if is_empty else examine(mended, name=name, format=chosen, window=window)
+    saved = rejected.encode("utf-8", "surrogateescape")
+    return Repair(data=mended, changes=tuple(changes), rejected=saved, after=after)
 
 
 def _nothing_left(chosen: str) -> Diagnosis:
@@ -191,7 +188,7 @@ def _found(talk: Talk, window: int | None) -> Iterator[Problem]:
         for path, code, said in look(talk):
             yield _problem(path, code, said, talk.wire)
     for path, code, said in size_problems(talk, window):
-        yield _problem(path, code, said, talk.wire)
+        yield _problem(path, code, said, talk.wire, window)
 
 
 def _explained(mends: list[Mend]) -> set[tuple[str, str]]:
@@ -205,8 +202,9 @@ def _explained(mends: list[Mend]) -> set[tuple[str, str]]:
 
 
 def _row(path: str) -> str:
-    """The row of a path: `line 12 …` or `messages[3]…`."""
-    return " ".join(path.split(" ")[:2]) if path.startswith("line ") else path.partition("]")[0] + "]"
+    """The row of a path: `line 12`, `line 12 payload.replacement_history[4]` or `messages[3]`."""
+    found = _ROW.match(path)
+    return found[0] if found else path
 
 
 def _of_wire(talk: Talk, strand: Strand) -> Iterator[tuple[str, str, str, str]]:
@@ -223,9 +221,9 @@ def _of_wire(talk: Talk, strand: Strand) -> Iterator[tuple[str, str, str, str]]:
         )
 
 
-def _problem(path: str, code: str, said: str, wire: str) -> Problem:
+def _problem(path: str, code: str, said: str, wire: str, window: int | None = None) -> Problem:
     severity = severity_of(code, wire)
-    return Problem(path=path, code=code, message=said, severity=severity, advice=advice_of(code, severity))
+    return Problem(path=path, code=code, message=said, severity=severity, advice=advice_of(code, severity, window))
 
 
 def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
@@ -233,6 +231,20 @@ def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
 
 
 # -- a working copy
+
+
+def _all_mended(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
+    """Rounds of all mends, until one finds nothing; then what is to be done to whole rows."""
+    changes = [Change(path=mend.path, code=mend.code, message=mend.change) for mend in sheet.mends]
+    for _ in range(_ROUNDS):
+        done = _mended(make, sheet)
+        changes += done
+        if not done:
+            break
+    make(sheet).finish()
+    for mend in sheet.mends:
+        mend.apply()
+    return changes
 
 
 def _mended(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
@@ -268,7 +280,7 @@ def _examine_events(data: bytes, sheet: Sheet | None, name: str, format: str, wi
     talk = EventTalk(found)
     problems += [_of_event(mend) for mend in pair_mends(talk)]
     for look in (repeat_problems, _sizes(window)):
-        problems += [_problem(path, code, said, "") for path, code, said in look(talk)]
+        problems += [_problem(path, code, said, "", window) for path, code, said in look(talk)]
     events = sum(len(one.events) for one in talk.found)
     return Diagnosis(format=talk.format, wire="", records=events, problems=_unique(problems))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.rows import Row
 from foldmark.doctor.talk import Talk, Turn, become, forget, put
 from foldmark.doctor.values import Mend
 from foldmark.wire.media import SUPPORTED, image_of_url

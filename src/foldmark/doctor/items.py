@@ -10,8 +10,9 @@ from typing import Any
 
 from foldmark.doctor.item_rules import item_mends
 from foldmark.doctor.pairs import pair_mends
+from foldmark.doctor.rows import Row
 from foldmark.doctor.shapes import shaped_item
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import NO_RESULT, Kind, Stage, Strand, Talk, Turn, Unit, words
 from foldmark.doctor.values import Mend
 from foldmark.wire.plain import clean_value, compact_json, is_json, safe_name
@@ -35,6 +36,10 @@ class ItemTalk(Talk):
     format, wire, key = "openai-items", "openai-responses", "input"
     needs_place = False
     id_pattern = re.compile(r".{1,64}\Z", re.DOTALL)
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._without_ids: set[Turn] = set()
+        super().__init__(sheet)
 
     # -- reading
 
@@ -135,7 +140,7 @@ class ItemTalk(Talk):
                 continue
             item = self.message(row)
             shaped = shaped_item(item)
-            if shaped is not item:
+            if shaped is None or shaped is not item:
                 change = "brought into the shape that the API takes; nothing of its text is changed"
                 apply = partial(self.set_message, row, shaped)
                 if shaped is None:
@@ -184,12 +189,12 @@ class ItemTalk(Talk):
     def _drop_reasoning(self, strand: Strand, turn: Turn) -> None:
         """Ids of the items that it led to go with it: an id that is kept asks for its reasoning."""
         self.drop_row(turn.row)
-        at = next(number for number, other in enumerate(strand.turns) if other is turn)
-        for behind in strand.turns[at + 1 :]:
-            if behind.role != "assistant":
-                break
+        behind = strand.behind(turn)
+        while behind is not None and behind.role == "assistant" and behind not in self._without_ids:
+            self._without_ids.add(behind)
             if "id" in self.message(behind.row):
                 self._drop_key(behind.row, "id")
+            behind = strand.behind(behind)
 
     def call_mends(self) -> Iterator[Mend]:
         for strand in self.strands:
@@ -265,6 +270,8 @@ def _as_sent(item: Any) -> Any:
 def is_item(row: Mapping[str, Any]) -> bool:
     """Whether a row can only be an item of the Responses API."""
     kind = row.get("type")
+    if not isinstance(kind, str):
+        return False
     if kind == "message":
         return "role" in row
     return kind in CALLS or kind in ANSWERS or (kind == "reasoning" and "summary" in row)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 
 from foldmark import importers
-from foldmark.doctor.sheet import Row, Sheet
+from foldmark.doctor.rows import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.talk import Kind, Stage, Strand, Talk, Turn, Unit
 from foldmark.events import Event, Image, Opaque, Part, Reasoning, ToolCall, ToolResult
 

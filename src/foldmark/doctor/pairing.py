@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,71 +29,93 @@ def match(units: Sequence[Unit], *, needs_place: bool) -> Matched:
     A result that stands in its due place takes its call first; then each one left takes the nearest open call before
     it, then the nearest behind it. `needs_place` is False where a provider takes a result anywhere behind its call.
     """
+    places = {id(unit): place for place, unit in enumerate(units)}
     calls = [unit for unit in units if unit.kind == "call"]
-    results = [unit for unit in units if unit.kind == "result"]
-    order = {id(unit): at for at, unit in enumerate(units)}
-    by_id: defaultdict[str, list[int]] = defaultdict(list)
-    for at, call in enumerate(calls):
-        by_id[call.call_id].append(at)
     found = Matched({}, [], [], [], [], [])
-    left = [result for result in results if not _take_due(result, calls, by_id, found.answers)]
-    left = [result for result in left if not _take_near(result, calls, by_id, order, found, needs_place=needs_place)]
-    _take_nameless(left, calls, found)
-    named = {id(result) for result, _ in found.nameless}
-    for result in left:
-        if id(result) in named:
-            continue
-        if by_id.get(result.call_id) and result.call_id:
-            found.doubled.append((result, _nearest(by_id[result.call_id], calls, order, result)))
-        else:
+    left = _take_due([unit for unit in units if unit.kind == "result"], calls, found.answers)
+    open_calls, all_calls = _Places(), _Places()
+    for at, call in enumerate(calls):
+        all_calls.add(call.call_id, places[id(call)], at)
+        if at not in found.answers:
+            open_calls.add(call.call_id, places[id(call)], at)
+    left = [one for one in left if not _take_near(one, places[id(one)], open_calls, found, needs_place=needs_place)]
+    for result in _take_nameless(left, calls, found):
+        answered = all_calls.nearest(result.call_id, places[id(result)]) if result.call_id else None
+        if answered is None:
             found.orphans.append(result)
+        else:
+            found.doubled.append((result, answered))
     found.missing.extend(at for at in range(len(calls)) if at not in found.answers)
     return found
 
 
-def _take_due(result: Unit, calls: list[Unit], by_id: dict[str, list[int]], answers: dict[int, Unit]) -> bool:
-    if not result.is_due:
-        return False
-    for at in by_id.get(result.call_id, ()):
-        if at not in answers and calls[at].step == result.step:
-            answers[at] = result
-            return True
-    return False
+class _Places:
+    """Calls by id with the place of each among all calls and results. A broken file may give all of them one id, so
+    that nothing here walks over all calls of an id."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._call_at: dict[int, int] = {}
+
+    def add(self, call_id: str, place: int, at: int) -> None:
+        """Add a call; they come in order."""
+        self._places[call_id].append(place)
+        self._call_at[place] = at
+
+    def nearest(self, call_id: str, place: int) -> int | None:
+        """The last call of an id before a place, else the first."""
+        held = self._places.get(call_id)
+        return self._call_at[held[max(0, bisect(held, place) - 1)]] if held else None
+
+    def take(self, call_id: str, place: int, *, is_last: bool) -> tuple[int, bool] | None:
+        """Take out the last call of an id before a place (or the first there is), and whether it stands before it."""
+        held = self._places.get(call_id)
+        if not held:
+            return None
+        number = max(0, bisect(held, place) - 1) if is_last else 0
+        taken = held.pop(number)
+        return self._call_at[taken], taken < place
 
 
-def _take_near(
-    result: Unit,
-    calls: list[Unit],
-    by_id: dict[str, list[int]],
-    order: dict[int, int],
-    found: Matched,
-    *,
-    needs_place: bool,
-) -> bool:
-    open_calls = [at for at in by_id.get(result.call_id, ()) if at not in found.answers]
-    if not open_calls or not result.call_id:
+def _take_due(results: list[Unit], calls: list[Unit], answers: dict[int, Unit]) -> list[Unit]:
+    """Give the results that stand in their due place to their calls; the others come back."""
+    waiting: defaultdict[tuple[int, str], deque[int]] = defaultdict(deque)
+    for at, call in enumerate(calls):
+        waiting[call.step, call.call_id].append(at)
+    left: list[Unit] = []
+    for result in results:
+        due = waiting.get((result.step, result.call_id)) if result.is_due else None
+        if due:
+            answers[due.popleft()] = result
+        else:
+            left.append(result)
+    return left
+
+
+def _take_near(result: Unit, place: int, open_calls: _Places, found: Matched, *, needs_place: bool) -> bool:
+    taken = open_calls.take(result.call_id, place, is_last=needs_place) if result.call_id else None
+    if taken is None:
         return False
-    here = order[id(result)]
-    before = [at for at in open_calls if order[id(calls[at])] < here]
-    at = (before[-1] if needs_place else before[0]) if before else open_calls[0]
+    at, is_before = taken
     found.answers[at] = result
-    if needs_place or not before:
+    if needs_place or not is_before:
         found.split.append((result, at))
     return True
 
 
-def _take_nameless(left: list[Unit], calls: list[Unit], found: Matched) -> None:
-    """A result without an id in the place of the one open call of its step is that call's."""
+def _take_nameless(left: list[Unit], calls: list[Unit], found: Matched) -> list[Unit]:
+    """A result without an id in the place of the one open call of its step is that call's; the others come back."""
+    nameless: defaultdict[int, list[Unit]] = defaultdict(list)
     for result in left:
-        if result.call_id or not result.is_due:
-            continue
-        waiting = [at for at, call in enumerate(calls) if call.step == result.step and at not in found.answers]
-        peers = [other for other in left if not other.call_id and other.is_due and other.step == result.step]
-        if len(waiting) == 1 and len(peers) == 1:
-            found.answers[waiting[0]] = result
-            found.nameless.append((result, waiting[0]))
-
-
-def _nearest(found: list[int], calls: list[Unit], order: dict[int, int], result: Unit) -> int:
-    before = [at for at in found if order[id(calls[at])] < order[id(result)]]
-    return before[-1] if before else found[0]
+        if not result.call_id and result.is_due:
+            nameless[result.step].append(result)
+    waiting: defaultdict[int, list[int]] = defaultdict(list)
+    for at, call in enumerate(calls if nameless else ()):
+        if at not in found.answers:
+            waiting[call.step].append(at)
+    for step, results in nameless.items():
+        if len(results) == len(waiting[step]) == 1:
+            found.answers[waiting[step][0]] = results[0]
+            found.nameless.append((results[0], waiting[step][0]))
+    named = {id(result) for result, _ in found.nameless}
+    return [result for result in left if id(result) not in named]

@@ -3,7 +3,7 @@ of formats; a Talk carries the edits out."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 
@@ -33,31 +33,37 @@ def _strand_mends(talk: Talk, strand: Strand, units: list[Unit]) -> Iterator[Men
     found = match(units, needs_place=talk.needs_place)
     copies = _copied_calls(talk, calls, found)
     yield from _id_mends(talk, calls, found, copies)
-    for at in sorted(copies):
-        call = calls[at]
-        said = f"the same call {call.call_id!r} stands twice in one step."
-        change = "the second of the two equal calls is left out"
-        yield Mend(talk.path(call), "duplicate_call_id", said, change, partial(talk.remove, call), (call.row.path,))
-    for result in found.orphans:
-        said = f"no call {result.call_id!r} is there for this result."
-        text = ORPHAN.format(id=result.call_id or "no id", text=talk.result_text(result))
-        change = "written as text of the user's side that quotes the result and its id"
-        yield Mend(talk.path(result), "orphan_result", said, change, partial(talk.quote, result, text), _rows(result))
-    for result, at in found.doubled:
-        yield _doubled(talk, result, calls[at], found.answers.get(at))
-    for result, at in found.split:
-        call = calls[at]
-        said = f"the result of call {call.call_id!r} stands away from its call ({talk.path(call)})."
-        change = f"moved to the results of the step of {talk.path(call)}"
-        apply = partial(talk.move, strand, result, call)
-        yield Mend(talk.path(result), "split_result", said, change, apply, (*_rows(result), call.row.path))
-    for at in found.missing:
-        if at not in copies:
-            call = calls[at]
-            said = f"call {call.call_id!r} has no result."
-            change = "a result is added that says that none was recorded"
-            apply = partial(talk.add_marker, strand, call)
-            yield Mend(talk.path(call), "missing_result", said, change, apply, (call.row.path,))
+    yield from (_copy(talk, calls[at]) for at in sorted(copies))
+    yield from (_orphan(talk, result) for result in found.orphans)
+    yield from (_doubled(talk, result, calls[at], found.answers.get(at)) for result, at in found.doubled)
+    yield from (_split(talk, strand, result, calls[at]) for result, at in found.split)
+    yield from (_missing(talk, strand, calls[at]) for at in found.missing if at not in copies)
+
+
+def _copy(talk: Talk, call: Unit) -> Mend:
+    said = f"the same call {call.call_id!r} stands twice in one step."
+    change = "the second of the two equal calls is left out"
+    return Mend(talk.path(call), "duplicate_call_id", said, change, partial(talk.remove, call), _rows(call))
+
+
+def _orphan(talk: Talk, result: Unit) -> Mend:
+    said = f"no call {result.call_id!r} is there for this result."
+    text = ORPHAN.format(id=result.call_id or "no id", text=talk.result_text(result))
+    change = "written as text of the user's side that quotes the result and its id"
+    return Mend(talk.path(result), "orphan_result", said, change, partial(talk.quote, result, text), _rows(result))
+
+
+def _split(talk: Talk, strand: Strand, result: Unit, call: Unit) -> Mend:
+    said = f"the result of call {call.call_id!r} stands away from its call ({talk.path(call)})."
+    change = f"moved to the results of the step of {talk.path(call)}"
+    apply = partial(talk.move, strand, result, call)
+    return Mend(talk.path(result), "split_result", said, change, apply, (*_rows(result), *_rows(call)))
+
+
+def _missing(talk: Talk, strand: Strand, call: Unit) -> Mend:
+    said = f"call {call.call_id!r} has no result."
+    change = "a result is added that says that none was recorded"
+    return Mend(talk.path(call), "missing_result", said, change, partial(talk.add_marker, strand, call), _rows(call))
 
 
 def _rows(unit: Unit) -> tuple[str, ...]:
@@ -86,17 +92,18 @@ def _copied_calls(talk: Talk, calls: list[Unit], found: Matched) -> set[int]:
     if talk.id_scope == "none":
         return copies
     for group in by_key.values():
-        for at in group if len(group) > 1 else ():
-            others = [other for other in group if other != at and other not in copies]
-            is_copy = any(talk.call_text(calls[other]) == talk.call_text(calls[at]) for other in others)
-            if at not in found.answers and is_copy:
+        texts = Counter(talk.call_text(calls[at]) for at in group) if len(group) > 1 else {}
+        for at in group if texts else ():
+            text = talk.call_text(calls[at])
+            if at not in found.answers and texts[text] > 1:
                 copies.add(at)
+                texts[text] -= 1
     return copies
 
 
 def _id_mends(talk: Talk, calls: list[Unit], found: Matched, copies: set[int]) -> Iterator[Mend]:
     """New ids for calls that have none, an ill-formed one, or one that is taken; their results follow."""
-    taken = {call.call_id for call in calls}
+    free = _FreeIds({call.call_id for call in calls})
     seen: set[tuple[int, str]] = set()
     ever: set[str] = set()
     nameless = {at: result for result, at in found.nameless}
@@ -111,18 +118,24 @@ def _id_mends(talk: Talk, calls: list[Unit], found: Matched, copies: set[int]) -
         ever.add(call.call_id)
         if is_well_formed and not is_taken and not is_repeated:
             if at in nameless:
-                said = "the result names no call."
-                change = f"it gets the id of the one call of its step that was open, {call.call_id!r}"
-                apply = partial(talk.rename, nameless[at], call.call_id)
-                yield Mend(talk.path(nameless[at]), "call_id", said, change, apply, _rows(nameless[at]))
+                yield _named(talk, nameless[at], call)
             continue
         code = "call_id" if not is_well_formed else "duplicate_call_id" if is_taken else "repeated_call_id"
-        new = _free_id(call, taken)
-        said = f"id {call.call_id!r} {'is not a valid id' if code == 'call_id' else 'is used before'}."
-        pair = [call, *([found.answers[at]] if at in found.answers else [])]
-        change = f"call and result get the id {new!r}" if len(pair) == 2 else f"the call gets the id {new!r}"
-        touches = tuple(unit.row.path for unit in pair)
-        yield Mend(talk.path(call), code, said, change, partial(_rename_all, talk, pair, new), touches)
+        yield _renamed(talk, [call, *([found.answers[at]] if at in found.answers else [])], code, free.new(call))
+
+
+def _named(talk: Talk, result: Unit, call: Unit) -> Mend:
+    said = "the result names no call."
+    change = f"it gets the id of the one call of its step that was open, {call.call_id!r}"
+    apply = partial(talk.rename, result, call.call_id)
+    return Mend(talk.path(result), "call_id", said, change, apply, _rows(result))
+
+
+def _renamed(talk: Talk, pair: list[Unit], code: str, new: str) -> Mend:
+    said = f"id {pair[0].call_id!r} {'is not a valid id' if code == 'call_id' else 'is used before'}."
+    change = f"call and result get the id {new!r}" if len(pair) == 2 else f"the call gets the id {new!r}"
+    touches = tuple(unit.row.path for unit in pair)
+    return Mend(talk.path(pair[0]), code, said, change, partial(_rename_all, talk, pair, new), touches)
 
 
 def _rename_all(talk: Talk, units: list[Unit], new: str) -> None:
@@ -130,12 +143,20 @@ def _rename_all(talk: Talk, units: list[Unit], new: str) -> None:
         talk.rename(unit, new)
 
 
-def _free_id(call: Unit, taken: set[str]) -> str:
-    base = safe_name(call.call_id, 32) if call.call_id else f"call_{call.step + 1}"
-    number = 2 if call.call_id in taken and base == call.call_id else 1
-    new = base if number == 1 else f"{base}_{number}"
-    while new in taken:
-        number += 1
-        new = f"{base}_{number}"
-    taken.add(new)
-    return new
+class _FreeIds:
+    """Ids that no call has: what was there with a number behind it. Numbers go on where they were, since a file may use
+    one id for all its calls."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._numbers: dict[str, int] = {}
+
+    def new(self, call: Unit) -> str:
+        base = safe_name(call.call_id, 32) if call.call_id else f"call_{call.step + 1}"
+        is_own = call.call_id in self._taken and base == call.call_id
+        number = self._numbers.get(base, 2 if is_own else 1)
+        while (new := base if number == 1 else f"{base}_{number}") in self._taken:
+            number += 1
+        self._numbers[base] = number + 1
+        self._taken.add(new)
+        return new

@@ -5,17 +5,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import Any
 
 from foldmark.doctor.lines import has_nan, is_deep, read_line, without_nan
+from foldmark.doctor.rows import Row, Rows
 from foldmark.doctor.spans import Opened, open_list
+from foldmark.doctor.style import Style, style_of, styled
 from foldmark.doctor.values import Mend
 from foldmark.errors import WireError
 from foldmark.wire.plain import clean_value
 
+_HEAD_BYTES = 4_000_000
+"""So much of a file shows whether it is JSON lines."""
+
 _ESCAPED = re.compile("[\udc80-\udcff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SAID = {
     "bad_line": ("is not JSON.", "left out of the copy"),
     "truncated": ("breaks off: the record was not written to its end.", "left out of the copy"),
@@ -26,33 +31,17 @@ _SAID = {
 }
 
 
-class Row:
-    """One record of the file. `raw` is its text, `value` what it says; `lead` and `end` are the text around it. A row
-    that is `changed` is written anew from its value."""
-
-    __slots__ = ("changed", "end", "lead", "path", "raw", "value")
-
-    def __init__(
-        self, path: str, raw: str, value: Any, *, lead: str = "", end: str = "", changed: bool = False
-    ) -> None:
-        self.path, self.raw, self.value = path, raw, value
-        self.lead, self.end, self.changed = lead, end, changed
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether it is only an empty line, kept for its bytes."""
-        return not self.changed and not self.raw.strip()
-
-
 class Sheet:
     """The rows of a file in order. `kind` is `lines` (JSON lines) or `list` (one JSON document around a list)."""
 
-    def __init__(self, kind: str, rows: list[Row]) -> None:
-        self.kind, self.rows = kind, rows
+    def __init__(self, kind: str, rows: Iterable[Row] = ()) -> None:
+        self.kind, self.rows = kind, Rows(rows)
         self.head = self.tail = self.mark = self.key = ""
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[str, int, int]] = {}
         self.new_fields: dict[str, Any] = {}
+        self.name = ""
+        self.unfolded: set[Row] = set()
         self.mends: list[Mend] = []
         self.rejected: list[str] = []
 
@@ -60,52 +49,72 @@ class Sheet:
 
     def insert_after(self, row: Row | None, value: Any, path: str = "") -> Row:
         """A new row behind `row`, or in front of everything."""
-        near = row or (self.rows[0] if self.rows else None)
+        near = row or self.rows.behind(None)
         new = Row(path or (near.path if near else ""), "", value, changed=True)
         new.lead, new.end = (near.lead, near.end) if near else ("", "")
-        at = 0 if row is None else self.rows.index(row) + 1
         if self.kind == "lines":
             self._on_own_line(near)
-            new.end = new.end or "\n"
-        self.rows.insert(at, new)
+            new.end_line()
+        new.home = row.home if row else None
+        self.rows.put(new, row)
         return new
 
-    def move_after(self, row: Row, anchor: Row) -> None:
+    def move_after(self, row: Row, anchor: Row | None) -> None:
+        """Move a row behind another one, or in front of everything."""
         self.rows.remove(row)
         if self.kind == "lines":
             self._on_own_line(anchor)
             self._on_own_line(row)
-        self.rows.insert(self.rows.index(anchor) + 1, row)
+        row.home = anchor.home if anchor else None
+        self.rows.put(row, anchor)
+
+    def arrange(self, rows: Iterable[Row]) -> None:
+        """Give the rows another order."""
+        rows = list(rows)
+        for row in rows:
+            row.end_line()
+        self.rows = Rows(rows)
 
     def _on_own_line(self, row: Row | None) -> None:
         """A record beside others ends its line, and is not spread over several."""
         if row is not None:
-            row.end = row.end or "\n"
+            row.end_line()
             row.changed = row.changed or "\n" in row.raw
 
     def drop(self, row: Row) -> None:
-        if row in self.rows:
-            self.rows.remove(row)
+        self.rows.remove(row)
 
     # -- writing
 
     def bytes(self) -> bytes:
         """The file as it stands now."""
-        if self.kind == "lines":
-            text = "".join(f"{self._text(row)}{row.end}" for row in self.rows)
-        else:
-            body = ",".join(row.lead + self._text(row) for row in self.rows)
-            text = f"{self._part('head')}{body}{self._part('tail')}"
-        return (self.mark + text).encode("utf-8", "surrogateescape")
+        out = BytesIO()
+        for text in self._texts():
+            out.write(text.encode("utf-8", "surrogateescape"))
+        return out.getvalue()
 
-    def _text(self, row: Row) -> str:
+    def _texts(self) -> Iterator[str]:
+        style = self._new_style()
+        is_list = self.kind == "list"
+        yield self.mark + (self._part("head") if is_list else "")
+        for number, row in enumerate(self.rows):
+            yield f"{',' if number else ''}{row.lead}" if is_list else ""
+            yield self._text(row, style)
+            yield "" if is_list else row.end
+        yield self._part("tail") if is_list else ""
+
+    def _text(self, row: Row, new_style: Style) -> str:
         if not row.changed:
             return row.raw
-        sample = row.raw or self._sample()
-        return styled(row.value, sample.replace("\n", "") if self.kind == "lines" else sample, row.lead)
+        style = self._style(row.raw) if row.raw else new_style
+        return styled(row.value, style, row.lead)
 
-    def _sample(self) -> str:
-        return next((row.raw for row in self.rows if len(row.raw) > 2), "")
+    def _style(self, sample: str) -> Style:
+        return style_of(sample.replace("\n", "") if self.kind == "lines" else sample)
+
+    def _new_style(self) -> Style:
+        """The style of the first row that was in the file."""
+        return self._style(next((row.raw for row in self.rows if len(row.raw) > 2), ""))
 
     def _part(self, name: str) -> str:
         """The head or tail with changed members put in place."""
@@ -122,44 +131,37 @@ class Sheet:
         return text
 
 
-def styled(value: Any, sample: str, lead: str) -> str:
-    """JSON text in the style of a neighbour: its spaces, its indent, its way with characters beyond ASCII. A lone
-    surrogate (in a field that nobody sends) stays an escape."""
-    is_ascii = "\\u" in sample and sample.isascii()
-    if "\n" in sample:
-        second = sample.split("\n")[1]
-        outer = len(lead.rsplit("\n", 1)[-1]) if "\n" in lead else 0
-        step = max(1, len(second) - len(second.lstrip(" ")) - outer)
-        text = json.dumps(value, ensure_ascii=is_ascii, indent=step).replace("\n", "\n" + " " * outer)
-    else:
-        is_spaced = bool(re.match(r'\s*[\[{]\s*"(?:[^"\\]|\\.)*":\s', sample))
-        separators = (", ", ": ") if is_spaced else (",", ":")
-        text = json.dumps(value, ensure_ascii=is_ascii, separators=separators)
-    return text if is_ascii else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 def open_sheet(data: bytes, name: str) -> Sheet:
     """The rows of a file; what was damaged is in `mends`. Raises WireError when there is no record in it at all."""
     if not data.strip(b" \t\r\n\x00\xef\xbb\xbf"):
         raise WireError(name, "is empty; there is nothing to look at.")
-    text, mark, mends = _decoded(data)
-    is_lines = _is_lines(text)
-    opened = None if is_lines else open_list(text)
-    sheet = _of_list(opened, text) if opened else (None if is_lines else _of_value(text)) or _of_lines(text)
-    sheet.mark = mark
+    body, mark, mends = _as_utf8(data)
+    sheet = None if _is_lines(_text_of(body[:_HEAD_BYTES])) else _of_document(_text_of(body))
+    sheet = sheet or _of_lines(body)
+    sheet.mark, sheet.name = mark, name
     sheet.mends = [*mends, *sheet.mends, *_odd_values(sheet)]
-    if not any(isinstance(row.value, (dict, list)) for row in sheet.rows) and not opened:
+    if sheet.kind == "lines" and not any(isinstance(row.value, (dict, list)) for row in sheet.rows):
         raise WireError(name, "holds no JSON record; it is no transcript in JSON or JSON lines.")
     return sheet
 
 
-def _decoded(data: bytes) -> tuple[str, str, list[Mend]]:
+def _of_document(text: str) -> Sheet | None:
+    """One JSON document as rows, None when it is none."""
+    opened = open_list(text)
+    return _of_list(opened, text) if opened else _of_value(text)
+
+
+def _as_utf8(data: bytes) -> tuple[bytes, str, list[Mend]]:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", "replace")
         said = "is UTF-16; agents and providers read UTF-8."
-        return text, "", [Mend("file", "encoding", said, "written as UTF-8", _nothing)]
+        return text.encode("utf-8"), "", [Mend("file", "encoding", said, "written as UTF-8", _nothing)]
     mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
-    return data[3 if mark else 0 :].decode("utf-8", "surrogateescape"), mark, []
+    return data[3:] if mark else data, mark, []
+
+
+def _text_of(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _nothing() -> None:
@@ -168,7 +170,7 @@ def _nothing() -> None:
 
 def _is_lines(text: str) -> bool:
     """Whether the file is JSON lines: more than one line, and the first or second of them is a whole object."""
-    filled = [line for line in text[:4_000_000].split("\n") if line.strip("\x00 \t\r")]
+    filled = [line for line in text.split("\n") if line.strip("\x00 \t\r")]
     if len(filled) < 2 or text.lstrip()[:1] == "[":
         return False
     return any(line.lstrip()[:1] == "{" and _is_whole(line) for line in filled[:2])
@@ -190,9 +192,9 @@ def _of_list(opened: Opened, text: str) -> Sheet:
             sheet.mends.append(_file_mend(row.path, "too_deep"))
             continue
         sheet.rows.append(row)
-    if opened.rest:
+    if opened.is_broken:
         path = f"{opened.key}[{len(opened.elements)}]"
-        sheet.rejected.append(opened.rest)
+        sheet.rejected += [opened.rest] if opened.rest else []
         line = text[: len(text) - len(opened.rest)].count("\n") + 1
         said = f"the document breaks off at line {line}: {len(opened.rest):,} characters behind it cannot be read."
         sheet.mends.append(Mend(path, "truncated", said, "left out of the copy; the list is closed", _nothing))
@@ -207,18 +209,20 @@ def _of_value(text: str) -> Sheet | None:
     return Sheet("lines", [Row("line 1", raw, read.records[0][1], end=text[len(raw) :])]) if is_whole else None
 
 
-def _of_lines(text: str) -> Sheet:
-    sheet = Sheet("lines", [])
-    lines = text.split("\n")
-    last = max((number for number, line in enumerate(lines) if line.strip("\x00 \t\r")), default=0)
-    for number, line in enumerate(lines):
-        end = "\n" if number < len(lines) - 1 else ""
-        raw = line.removesuffix("\r")
-        if not raw.strip(" \t"):
-            if line or end:
-                sheet.rows.append(Row(f"line {number + 1}", raw, None, end=("\r" if line != raw else "") + end))
-            continue
-        _take(sheet, f"line {number + 1}", raw, ("\r" if line != raw else "") + end, is_last=number == last)
+def _of_lines(data: bytes) -> Sheet:
+    """JSON lines as rows. Each line is decoded for itself: one rare character would make a text of all of them four
+    times as large in memory.
+    """
+    sheet = Sheet("lines")
+    last = data.count(b"\n", 0, len(data.rstrip(b"\x00 \t\r\n")))
+    for number, line in enumerate(BytesIO(data)):
+        text = _text_of(line)
+        raw = text.removesuffix("\n").removesuffix("\r")
+        path, end = f"line {number + 1}", text[len(raw) :]
+        if raw.strip(" \t"):
+            _take(sheet, path, raw, end, is_last=number == last)
+        else:
+            sheet.rows.append(Row(path, raw, None, end=end))
     return sheet
 
 
@@ -231,7 +235,10 @@ def _take(sheet: Sheet, path: str, raw: str, end: str, *, is_last: bool) -> None
         sheet.rejected.append(read.lost)
     for text, value in read.records:
         is_same = text == raw and not code
-        sheet.rows.append(Row(path, text, value, end=end or ("\n" if code else ""), changed=not is_same))
+        row = Row(path, text, value, end=end, changed=not is_same)
+        if code:
+            row.end_line()
+        sheet.rows.append(row)
 
 
 def _file_mend(path: str, code: str) -> Mend:

@@ -47,9 +47,9 @@ def size_problems(talk: Talk, window: int | None) -> Iterator[Found]:
     limits = LIMITS.get(talk.wire, Limits())
     for strand in talk.strands:
         yield from _item_problems(talk, strand, limits)
-        yield from _count_problems(talk, strand, limits)
-    if window and talk.strands:
-        yield from _window_problems(talk, current(talk), window)
+    if talk.strands:
+        yield from _count_problems(talk, current(talk), limits)
+        yield from _window_problems(talk, current(talk), window or 0)
 
 
 def current(talk: Talk) -> Strand:
@@ -80,7 +80,7 @@ def _item_problems(talk: Talk, strand: Strand, limits: Limits) -> Iterator[Found
 
 
 def _count_problems(talk: Talk, strand: Strand, limits: Limits) -> Iterator[Found]:
-    if not strand.turns or strand is not current(talk):
+    if not strand.turns:
         return
     last = talk.at(strand.turns[-1].row)
     images = sum(1 for unit in strand.units for _ in unit_images(unit))
@@ -106,12 +106,12 @@ def _bytes(talk: Talk, unit: Unit) -> int:
 
 def _window_problems(talk: Talk, strand: Strand, window: int) -> Iterator[Found]:
     total = 0
-    for unit in strand.units:
+    for unit in strand.units if window else ():
         total += estimate(unit_text(talk, unit)) + sum(1_500 for _ in unit_images(unit))
     where = talk.at(strand.turns[-1].row) if strand.turns else "file"
-    if total > window:
+    if window and total > window:
         yield where, "window", f"about {total:,} tokens; the window holds {window:,}."
-    elif total > NEAR * window:
+    elif window and total > NEAR * window:
         yield where, "window_near", f"about {total:,} tokens, {100 * total // window}% of the window of {window:,}."
 
 
@@ -138,9 +138,8 @@ def _read_text(talk: Talk, unit: Unit) -> str:
 
 
 def unit_images(unit: Unit) -> Iterator[int]:
-    """Bytes of every image in a unit. Rows whose text cannot hold one are passed over."""
-    raw = unit.row.raw
-    return image_sizes(unit.value) if not raw or "image" in raw or "nline" in raw else iter(())
+    """Bytes of every image in a unit. Texts and calls hold none."""
+    return iter(()) if unit.kind in ("text", "call") else image_sizes(unit.value)
 
 
 def image_sizes(value: Any) -> Iterator[int]:

@@ -23,7 +23,8 @@ class Element(NamedTuple):
 
 class Opened(NamedTuple):
     """A document as `head`, elements and `tail`. `fields` are the other members with the place of each value (in the
-    head or the tail, from, to). `rest` is what could not be read, empty when the document is whole."""
+    head or the tail, from, to). `rest` is what could not be read;
+    `is_broken` says whether the end of the document is missing, which may leave nothing that could not be read."""
 
     key: str
     head: str
@@ -32,6 +33,7 @@ class Opened(NamedTuple):
     fields: dict[str, Any]
     places: dict[str, tuple[str, int, int]]
     rest: str
+    is_broken: bool = False
 
 
 def open_list(text: str) -> Opened | None:
@@ -40,7 +42,7 @@ def open_list(text: str) -> Opened | None:
     if text[start : start + 1] == "[":
         elements, end, broken = _elements(text, start + 1)
         if broken:
-            return Opened("", text[: start + 1], elements, "]\n", {}, {}, text[end:])
+            return Opened("", text[: start + 1], elements, "]\n", {}, {}, text[end:], is_broken=True)
         return Opened("", text[: start + 1], elements, text[end:], {}, {}, "")
     if text[start : start + 1] == "{":
         return _object(text, start)
@@ -84,49 +86,70 @@ def _elements(text: str, at: int) -> tuple[list[Element], int, bool]:
             return found, end, True
 
 
-def _object(text: str, start: int) -> Opened | None:
-    fields: dict[str, Any] = {}
-    spans: list[tuple[str, int, int]] = []
-    held: tuple[str, int, list[Element], int] | None = None
-    at, broken = start + 1, False
-    while True:
-        at = _skip(text, at)
-        if text[at : at + 1] == "}":
-            at += 1
-            break
+class _Held(NamedTuple):
+    """The list of an object: its name, where its elements begin and end."""
+
+    key: str
+    begin: int
+    elements: list[Element]
+    end: int
+
+
+class _Members:
+    """Reads the members of an object one by one, until it ends or breaks off."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text, self.at = text, at
+        self.fields: dict[str, Any] = {}
+        self.spans: list[tuple[str, int, int]] = []
+        self.held: _Held | None = None
+
+    def read(self) -> bool:
+        """Read all members; whether the object breaks off."""
         try:
-            key, at = _decode(text, at)
-            at = _skip(text, at)
-            if not isinstance(key, str) or text[at : at + 1] != ":":
-                raise ValueError("no member")
-            at = _skip(text, at + 1)
-            if held is None and key in LISTS and text[at : at + 1] == "[":
-                elements, end, broken = _elements(text, at + 1)
-                held = (key, at + 1, elements, end)
-                if broken:
-                    break
-                at = _skip(text, end) + 1
-            else:
-                fields[key], stop = _decode(text, at)
-                spans.append((key, at, stop))
-                at = stop
+            while self._begins() != "}":
+                if self._member():
+                    return True
+                behind = self._begins()
+                self.at += behind == ","
+                if behind not in (",", "}"):
+                    return True
         except ValueError:
-            broken = True
-            break
-        at = _skip(text, at)
-        if text[at : at + 1] == ",":
-            at += 1
-        elif text[at : at + 1] != "}":
-            broken = True
-            break
-    if held is None:
+            return True
+        return False
+
+    def _begins(self) -> str:
+        self.at = _skip(self.text, self.at)
+        return self.text[self.at : self.at + 1]
+
+    def _member(self) -> bool:
+        """Read one member; whether it is a list that breaks off. Raises ValueError when it is no member."""
+        key, self.at = _decode(self.text, self.at)
+        if not isinstance(key, str) or self._begins() != ":":
+            raise ValueError("no member")
+        self.at += 1
+        if self._begins() == "[" and self.held is None and key in LISTS:
+            elements, end, is_broken = _elements(self.text, self.at + 1)
+            self.held = _Held(key, self.at + 1, elements, end)
+            self.at = _skip(self.text, end) + 1
+            return is_broken
+        self.fields[key], stop = _decode(self.text, self.at)
+        self.spans.append((key, self.at, stop))
+        self.at = stop
+        return False
+
+
+def _object(text: str, start: int) -> Opened | None:
+    members = _Members(text, start + 1)
+    is_broken = members.read()
+    if members.held is None:
         return None
-    key, begin, elements, end = held
-    tail, rest = ("]}\n", text[end:]) if broken else (text[end:], "")
+    key, begin, elements, end = members.held
+    tail, rest = ("]}\n", text[end:]) if is_broken else (text[end:], "")
     places = {
         name: ("head", low, high) if high <= begin else ("tail", low - end, high - end)
-        for name, low, high in spans
-        if high <= begin or not broken
+        for name, low, high in members.spans
+        if high <= begin or not is_broken
     }
-    fields = {name: value for name, value in fields.items() if name in places}
-    return Opened(key, text[:begin], elements, tail, fields, places, rest)
+    fields = {name: value for name, value in members.fields.items() if name in places}
+    return Opened(key, text[:begin], elements, tail, fields, places, rest, is_broken)

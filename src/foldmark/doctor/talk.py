@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
-from foldmark.doctor.sheet import Row, Sheet
+from foldmark.doctor.rows import Row
+from foldmark.doctor.sheet import Sheet
 from foldmark.doctor.values import Mend
 from foldmark.wire.plain import clean_value
 from foldmark.wire.strings import DIRT, dirty_strings
@@ -37,6 +39,14 @@ class Unit:
         self.step, self.call_id, self.is_due = -1, "", False
         self.said: str | None = None
 
+    def index(self) -> int:
+        """Where it stands in its holder now. Edits seldom move it far from where it was read: it looks there first."""
+        holder = self.holder or []
+        for at in range(min(self.number, len(holder) - 1), -1, -1):
+            if holder[at] is self.value:
+                return at
+        return index_of(holder, self.value)
+
 
 class Turn:
     """One message as the provider sees it: its role and its units, out of one row or several."""
@@ -48,18 +58,35 @@ class Turn:
 
 
 class Strand:
-    """One conversation that is sent on its own. `found` is what the wire's rules said of it, once they were asked."""
+    """One conversation that is sent on its own. `found` is what the wire's rules said of it, once they were asked.
+
+    `turns` stay as they were read. A turn that an edit adds is known to `behind` only, for the edits that follow.
+    """
 
     def __init__(self, turns: list[Turn]) -> None:
         self.turns = turns
         self.found: list[Problem] | None = None
         self._turn_of: dict[int, Turn] = {}
+        self._behind: dict[int, Turn] = {}
 
-    def place(self, unit: Unit) -> int:
-        """Which turn a unit of the conversation, as it was read, is in."""
+    def turn_of(self, unit: Unit) -> Turn:
+        """The turn that a unit of the conversation, as it was read, is in."""
         if not self._turn_of:
             self._turn_of = {id(held): turn for turn in self.turns for held in turn.units}
-        return self.turns.index(self._turn_of[id(unit)])
+        return self._turn_of[id(unit)]
+
+    def behind(self, turn: Turn) -> Turn | None:
+        """The turn behind one, those that were added included."""
+        if not self._behind:
+            self._behind = {id(before): turn for before, turn in pairwise(self.turns)}
+        return self._behind.get(id(turn))
+
+    def add_behind(self, turn: Turn, new: Turn) -> None:
+        """Let an added turn stand behind another one."""
+        after = self.behind(turn)
+        self._behind[id(turn)] = new
+        if after is not None:
+            self._behind[id(new)] = after
 
     @property
     def units(self) -> Iterator[Unit]:
@@ -118,6 +145,9 @@ class Talk:
 
     def set_field(self, key: str, value: Any) -> None:
         self.sheet.fields[key] = self.sheet.new_fields[key] = value
+
+    def finish(self) -> None:
+        """Bring the rows into the form in which they are written, when all mends are done."""
 
     # -- rows and messages
 
@@ -191,7 +221,7 @@ class Talk:
         if unit.holder is None:
             self.set_plain(unit, value)
         else:
-            unit.holder[index_of(unit.holder, unit.value)] = value
+            unit.holder[unit.index()] = value
         unit.value = value
         unit.row.changed = True
 
@@ -203,7 +233,7 @@ class Talk:
         if unit.holder is None:
             self.drop_row(unit.row)
             return
-        del unit.holder[index_of(unit.holder, unit.value)]
+        del unit.holder[unit.index()]
         unit.row.changed = True
         if self.is_empty(unit.row):
             self.drop_row(unit.row)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from foldmark.doctor.sheet import Row
+from foldmark.doctor.rows import Row
 from foldmark.doctor.talk import Strand, Talk
 from foldmark.doctor.values import Mend
 from foldmark.wire import WIRES
