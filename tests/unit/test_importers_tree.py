@@ -74,3 +74,14 @@ def test_every_record_is_in_exactly_one_line_and_forks_start_behind_the_line_abo
         assert [held.order for held in each.nodes] == sorted(held.order for held in each.nodes)
         for fork in each.forks:
             assert fork.after == "" or fork.after in keys(each)
+
+
+def test_a_file_in_reverse_order_with_thousands_of_forks_is_read() -> None:
+    rows = [Node(f"k{number}", f"k{number - 1}" if number else "", 1_200 - number, True) for number in range(1_200)]
+    line = main_line(rows)
+    seen, waiting = 0, [line]
+    while waiting:
+        one = waiting.pop()
+        seen += len(one.nodes)
+        waiting += one.forks
+    assert seen == 1_200

@@ -33,19 +33,23 @@ def main_line(nodes: Iterable[Node], belongs: Callable[[Node, Mapping[str, Node]
     `belongs(node, line)` may claim a node that the path misses: one of parallel results, or another record
     of the same message. Records that are no message stay with the line of their parent.
     """
-    everything = {node.key: node for node in nodes}
-    return _line(everything, everything, "", belongs)
+    line, forks = _line({node.key: node for node in nodes}, "", belongs)
+    waiting = [(line, fork) for fork in reversed(forks)]
+    while waiting:  # a file may fork as often as it has records: no recursion
+        parent, (component, after) = waiting.pop()
+        made, forks = _line(component, after, belongs)
+        parent.forks.append(made)
+        waiting += [(made, fork) for fork in reversed(forks)]
+    return line
 
 
 def _line(
-    mine: Mapping[str, Node],
-    everything: Mapping[str, Node],
-    after: str,
-    belongs: Callable[[Node, Mapping[str, Node]], bool] | None,
-) -> Line:
+    mine: Mapping[str, Node], after: str, belongs: Callable[[Node, Mapping[str, Node]], bool] | None
+) -> tuple[Line, list[_Rest]]:
+    """The line to the newest message of these nodes, and the groups that leave it, each with the key before it."""
     newest = max((n for n in mine.values() if n.is_message), key=lambda n: n.order, default=None)
     if newest is None:
-        return Line(sorted(mine.values(), key=lambda n: n.order), after)
+        return Line(sorted(mine.values(), key=lambda n: n.order), after), []
     taken: dict[str, Node] = {}
     at: Node | None = newest
     while at is not None and at.key not in taken:
@@ -54,10 +58,14 @@ def _line(
     _claim(mine, taken, belongs)
     line = Line(sorted(taken.values(), key=lambda n: n.order), after, [])
     rest = {key: node for key, node in mine.items() if key not in taken}
+    forks: list[_Rest] = []
     for component in _components(rest):
         top = min(component.values(), key=lambda n: n.order)
-        line.forks.append(_line(component, everything, top.parent if top.parent in taken else "", belongs))
-    return line
+        forks.append((component, top.parent if top.parent in taken else ""))
+    return line, forks
+
+
+_Rest = tuple[dict[str, Node], str]
 
 
 def _claim(
@@ -83,9 +91,10 @@ def _components(rest: Mapping[str, Node]) -> list[dict[str, Node]]:
     groups: dict[str, dict[str, Node]] = {}
     tops: dict[str, str] = {}
     for node in sorted(rest.values(), key=lambda n: n.order):
-        trail, at = [], node
+        trail: dict[str, None] = {}
+        at = node
         while at.key not in tops and at.parent in rest and at.key not in trail:
-            trail.append(at.key)
+            trail[at.key] = None
             at = rest[at.parent]
         top = tops.get(at.key, at.key)
         for key in (*trail, node.key):
