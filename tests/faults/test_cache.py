@@ -68,19 +68,22 @@ def test_the_static_prefix_is_the_same_before_and_after_ten_compactions(preset: 
     assert len(session.control.history()) >= 8
 
 
-def bill(session: Session, events: Sequence[Event], window: int) -> float:
-    """What the requests of a growing log cost at a cache that reads at 0.1 and writes at 1.25."""
-    cost, last = 0.0, list[Event]()
+def bill(session: Session, events: Sequence[Event], window: int) -> tuple[float, int]:
+    """What the requests of a growing log cost at a cache that reads at 0.1 and writes at 1.25, and the epochs between
+    compactions."""
+    cost, epochs, last = 0.0, 0, list[Event]()
     for event in events:
         session.record(event)
         if event.role not in ("user", "tool"):
             continue
-        shown = list(session.request(window=window).messages)
+        request = session.request(window=window)
+        epochs += request.report.epoch.startswith("over ")
+        shown = list(request.messages)
         same = next((at for at, (a, b) in enumerate(zip(last, shown, strict=False)) if a.parts != b.parts), len(last))
         sizes = [message.tokens + 4 for message in shown]
         cost += 0.1 * sum(sizes[:same]) + 1.25 * sum(sizes[same:])
         last = shown
-    return cost
+    return cost, epochs
 
 
 def reads(count: int) -> list[Event]:
@@ -107,6 +110,9 @@ def test_cleanup_between_compactions_never_costs_more_cache_than_it_saves(
     the bill without."""
     budget = {"trigger_tokens": trigger, "landing_tokens": landing, "nothing_below": 0}
     events = work(110)
-    on = bill(fresh(Policy.coding(budget=budget, admission=RAW)), events, 200_000)
-    off = bill(fresh(Policy.coding(budget=budget, admission=RAW, cleanup={"minimum_share": 1.0})), events, 200_000)
+    on, epochs = bill(fresh(Policy.coding(budget=budget, admission=RAW)), events, 200_000)
+    without = Policy.coding(budget=budget, admission=RAW, cleanup={"minimum_share": 1.0})
+    off, none = bill(fresh(without), events, 200_000)
     assert on <= 1.02 * off
+    assert none == 0
+    assert epochs or trigger < 48_000, "where there is room for an epoch to pay, one begins"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scenes import RAW, SMALL, checked, fresh, pairs_of
 
 from foldmark import Policy, Session
-from foldmark.events import Event, Reasoning, ToolResult, user
-from foldmark.wire import anthropic, openai_chat, openai_responses
+from foldmark.events import Event, Reasoning, ToolResult, assistant, user
+from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 
 
 def thought(number: int, size: int) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_a_thinking_block_is_byte_equal_or_absent(sizes: list[int], turns: int) 
     """S-THINK-01: thinking of up to 30,000 characters under cleanup, compaction and fit keeps its signature."""
     session = fresh(SMALL.replace(window=40_000))
     known: set[str] = set()
-    number = 0
+    number = shown = 0
     for turn in range(turns):
         messages: list[dict[str, Any]] = [{"role": "user", "content": f"Question {turn}?"}]
         for size in sizes:
@@ -59,10 +59,12 @@ def test_a_thinking_block_is_byte_equal_or_absent(sizes: list[int], turns: int) 
         for message in payload["messages"]:
             for block in message["content"] if isinstance(message["content"], list) else ():
                 if "thinking" in block["type"]:
+                    shown += 1
                     assert json.dumps({k: v for k, v in block.items() if k != "cache_control"}, sort_keys=True) in known
         session.record(
             *anthropic.read_messages([{"role": "assistant", "content": [{"type": "text", "text": "Done."}]}]).events
         )
+    assert shown or 30_000 in sizes, "thinking of the current request does go out"
 
 
 def test_within_the_current_request_thinking_stays() -> None:
@@ -193,33 +195,53 @@ RESPONSES_PARTS = [
     {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
     {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
 ]
-PARTS = {openai_chat: OPENAI_PARTS, anthropic: ANTHROPIC_PARTS, openai_responses: RESPONSES_PARTS}
+GEMINI_PARTS = [
+    {"text": "look"},
+    {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
+    {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+    {
+        "fileData": {
+            "mimeType": "application/pdf",
+            "fileUri": "https://generativelanguage.googleapis.com/v1beta/files/a",
+        }
+    },
+    {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}},
+    {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}},
+]
+PARTS = {
+    openai_chat: OPENAI_PARTS,
+    anthropic: ANTHROPIC_PARTS,
+    openai_responses: RESPONSES_PARTS,
+    gemini: GEMINI_PARTS,
+}
+
+
+def runs_of(payload: dict[str, Any], wire: Any) -> list[list[Any]]:
+    """The content of every message as a list of blocks."""
+    contents = [message.get("parts", message.get("content")) for message in payload[wire.MESSAGES]]
+    return [content for content in contents if isinstance(content, list)]
 
 
 @pytest.mark.parametrize("wire", list(PARTS), ids=lambda wire: str(wire.NAME))
 def test_multimodal_parts_survive_two_compactions_unchanged(store: Any, wire: Any) -> None:
-    """S-THINK-03: wire to store to wire is the identity for every content part, twice."""
-    parts = PARTS[wire]
+    """S-THINK-03: wire to store to wire is the identity for every content part, twice: in the tail and, pinned, behind
+    two boundaries."""
+    parts, field = PARTS[wire], "parts" if wire is gemini else "content"
     session = fresh(Policy.coding(budget={"target_tokens": 6_000}, admission=RAW), store)
     session.record(user("Begin."), *pairs_of(40, 300))
-    session.record(
-        *wire.read_messages(
-            [
-                {"role": "user", "content": parts},
-                {"role": "assistant", "content": "Seen."},
-                {"role": "user", "content": "And?"},
-            ]
-        ).events
-    )
-    for _ in range(2):
-        session.compact(force=True, window=128_000)
-        payload = session.request(wire=wire, window=128_000).payload()
-        newest = payload[wire.MESSAGES][-3:]
-        assert newest[0]["role"] == "user"
-        assert list(newest[0]["content"])[-len(parts) :] == parts
-    assert len(session.control.history()) >= 1
-    again = wire.read_messages(newest).events
-    assert wire.write("", [], again)[wire.MESSAGES] == newest
+    [pictured] = wire.read_messages([{"role": "user", field: parts}]).events
+    at = session.record(pictured)
+    session.control.pin(at.ref)
+    for turn in range(2):
+        session.record(assistant("Seen."), user(f"And {turn}?"), *pairs_of(40, 300, start=100 * (turn + 1)))
+        assert session.compact(force=True, window=128_000).outcome == "applied"
+        assert session.control.history()[0].boundary > at.seq
+        blocks = [block for run in runs_of(session.request(wire=wire, window=128_000).payload(), wire) for block in run]
+        first = blocks.index(parts[1]) - 1
+        assert blocks[first : first + len(parts)] == parts
+    assert len(session.control.history()) == 2
+    again = wire.read_messages([{"role": "user", field: parts}]).events
+    assert wire.write("", [], again)[wire.MESSAGES][0][field] == parts
 
 
 class Strict:
