@@ -8,8 +8,8 @@ from types import ModuleType
 import foldmark
 
 PROMISED = {
-    "BudgetExceeded", "Event", "FoldmarkError", "HasForks", "HeadMoved", "IdConflict", "MemoryStore", "NotFound",
-    "Policy", "PolicyError", "Price", "Recorded", "SQLiteStore", "SchemaTooNew", "Session", "StaleBoundary",
+    "BudgetExceeded", "Event", "FoldmarkError", "HasForks", "HeadMoved", "IdConflict", "Image", "MemoryStore",
+    "NotFound", "Policy", "PolicyError", "Price", "Reasoning", "Recorded", "SQLiteStore", "SchemaTooNew", "Session", "StaleBoundary",
     "StoreError", "SummarizerFailed", "SummaryError", "SummaryRejected", "Text", "ToolCall", "ToolResult", "Usage",
     "WireError", "assistant", "injected", "result", "user",
 }  # fmt: skip

@@ -19,7 +19,19 @@ from foldmark.errors import (
     SummaryRejected,
     WireError,
 )
-from foldmark.events import Event, Text, ToolCall, ToolResult, Usage, assistant, injected, result, user
+from foldmark.events import (
+    Event,
+    Image,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    assistant,
+    injected,
+    result,
+    user,
+)
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.prices import Price
@@ -35,11 +47,13 @@ __all__ = [
     "HasForks",
     "HeadMoved",
     "IdConflict",
+    "Image",
     "MemoryStore",
     "NotFound",
     "Policy",
     "PolicyError",
     "Price",
+    "Reasoning",
     "Recorded",
     "SQLiteStore",
     "SchemaTooNew",

@@ -198,9 +198,12 @@ def assistant(text: str = "", *calls: ToolCall, **fields: Any) -> Event:
     return Event(role="assistant", origin="agent", parts=parts, **fields)
 
 
-def result(call_id: str, text: str, *, name: str = "", is_error: bool = False, **fields: Any) -> Event:
-    """One tool result."""
-    return Event(role="tool", origin="tool", parts=(ToolResult(call_id, text, name=name, is_error=is_error),), **fields)
+def result(
+    call_id: str, text: str, *, name: str = "", is_error: bool = False, images: Iterable[Image] = (), **fields: Any
+) -> Event:
+    """One tool result, with the images that it shows."""
+    made = ToolResult(call_id, text, name=name, is_error=is_error, images=tuple(images))
+    return Event(role="tool", origin="tool", parts=(made,), **fields)
 
 
 def control(kind: str, raw: dict[str, Any], *, provider: str = "", **fields: Any) -> Event:
