@@ -58,8 +58,11 @@ def follow(
     """
     offered = [named(event) for event in offered]
     known = store.written(key, [event.plain for event in offered])
-    reads = restored(offered, known)
+    reads = [Read(at, event.plain, event) for at, event in enumerate(offered)]
     line = [read for read in reads if read.event.role not in UNCHAINED]
+    if not _goes_on(store, key, root, line, known):
+        reads = restored(offered, known)
+        line = [read for read in reads if read.event.role not in UNCHAINED]
     first = next((event for event in offered if event.role not in UNCHAINED), None)
     place, head = _settled(
         store, key, root, line, is_ours=first is not None and known.get(first.plain) in ("", first.plain)
@@ -126,16 +129,30 @@ def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours
         session = place.session
 
 
+def _goes_on(store: Store, key: Key, root: str, line: Sequence[Read], known: Mapping[str, str]) -> bool:
+    """Whether the list, as it came, goes on from the end of a log. Then it is the caller's own: what it says again is
+    said again, whatever an earlier message of ours stood for."""
+    found = _longest(store, key, root, _links(line)) if line else None
+    if not found or any(known.get(read.plain) == "" for read in line[found.count :]):
+        return False
+    there = msgspec.structs.replace(key, session=found.session)
+    return not _chained(store.log(there, found.seq + 1))
+
+
+def _links(line: Sequence[Read]) -> list[str]:
+    links: list[str] = []
+    for read in line:
+        links.append(linked(links[-1] if links else "", read.plain))
+    return links
+
+
 def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> _Place:
     """The longest chained match, or a longer part of the list that ends a log. One message is enough for that where
     the list begins with a message that we wrote (`is_ours`): a checkpoint may leave one long answer behind it."""
     if not line:
         return _Place(key.session)
-    links: list[str] = []
-    for read in line:
-        links.append(linked(links[-1] if links else "", read.plain))
     best = _Place(key.session)
-    if found := _longest(store, key, root, links):
+    if found := _longest(store, key, root, _links(line)):
         best = _Place(found.session, found.seq, found.count)
         there = msgspec.structs.replace(key, session=found.session)
         if found.count == len(line) or not _chained(store.log(there, found.seq + 1)):

@@ -31,7 +31,7 @@ _PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("gh", r"gh[pousr]_[0-9A-Za-z]{30,}", "github-token"),
     ("glpat-", r"glpat-[0-9A-Za-z_-]{18,}", "gitlab-token"),
     ("sk-", r"sk-ant-[0-9A-Za-z_-]{16,}", "anthropic-key"),
-    ("sk-", r"sk-(?=[A-Za-z_-]*\d)[0-9A-Za-z_-]{20,}", "openai-key"),
+    ("sk-", r"sk-(?=[A-Za-z_-]{0,100}\d)[0-9A-Za-z_-]{20,}", "openai-key"),
     ("xox", r"xox[abeoprs]-[0-9A-Za-z-]{10,}", "slack-token"),
     ("xapp-", r"xapp-\d-[0-9A-Za-z-]{10,}", "slack-token"),
     ("hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows)/[0-9A-Za-z/_-]{20,}", "slack-webhook"),

@@ -521,3 +521,53 @@ def test_every_cut_of_a_claude_code_file_grows_back_into_one_session() -> None:
         grown, brought = bring_in(read(b"".join(lines), name="c.jsonl")[0], store)
         assert (brought.forked_at, grown.name) == (None, first.name), f"cut behind line {at}"
         assert bring_in(read(b"".join(lines), name="c.jsonl")[0], store)[1].new == 0
+
+
+# -- a caller's own list that only grows, whatever it repeats
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: str(wire.NAME))
+def test_words_that_come_again_behind_results_out_of_order_are_said_again(wire: Any) -> None:
+    """What a message of ours once stood for says nothing of the same words in a list of the caller's own."""
+    made = session()
+    events: list[Event] = [user("go")]
+    for number in range(3):
+        calls = [ToolCall(f"{side}{number}", "bash", "{}") for side in "ab"]
+        events += [assistant("", *calls), *(result(call.id, f"out {call.id}", name="bash") for call in reversed(calls))]
+        made.follow(events)
+        made.request(window=128_000, wire=wire).payload()
+        for words_said in (user("[Request interrupted by user]"), assistant("I see."), user(f"go on {number}")):
+            events.append(words_said)
+            found = made.follow(events)
+            assert ([event.text for event in found.new], found.forked_at) == ([words_said.text], None)
+            made.request(window=128_000, wire=wire).payload()
+    assert texts(made) == [event.text for event in events]
+
+
+def test_a_step_that_lost_its_thinking_on_another_wire_is_no_other_step() -> None:
+    made = session()
+    thinks = Event(
+        role="assistant",
+        origin="agent",
+        parts=(Reasoning("hm", "anthropic", {"type": "thinking", "thinking": "hm", "signature": "c2ln"}), Text("Done.")),
+    )
+    events = [user("do A"), assistant("Done."), user("do B"), thinks]
+    made.follow(events)
+    for wire in (anthropic, openai_chat):
+        made.request(wire=wire, window=128_000).payload()
+    found = made.follow([*events, user("do C")])
+    assert ([event.text for event in found.new], found.forked_at) == (["do C"], None)
+    assert [len(event.parts) for event in made.store.log(made.key)] == [1, 1, 1, 2, 1]
+
+
+def test_a_result_that_says_the_same_under_the_same_id_stays_in_its_place() -> None:
+    made = session()
+    events: list[Event] = [user("go")]
+    for turn in range(4):
+        calls = [ToolCall("c1", "bash", "{}"), ToolCall("c2", "bash", "{}")]
+        answers = [result("c2", "ok", name="bash"), result("c1", "x", name="bash")]
+        events += [assistant("", *calls), *(answers if turn % 2 else reversed(answers))]
+        found = made.follow(events)
+        assert (len(found.new), found.forked_at) == (3 + (turn == 0), None)
+        made.request(wire=anthropic, window=128_000).payload()
+    assert texts(made) == [event.text for event in events]

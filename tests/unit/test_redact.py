@@ -219,3 +219,9 @@ def test_a_quoted_secret_with_an_escaped_quote_in_it_goes_whole() -> None:
 def test_json_that_is_too_deep_to_go_through_is_redacted_as_text(levels: int) -> None:
     deep = '{"password": "hunter2-Tr0ub4dor", "a": ' + "[" * levels + "]" * levels + "}"
     assert "hunter2" not in redact_json(deep, redactor(b"k" * 32))
+
+
+def test_the_beginning_of_a_key_a_thousand_times_is_looked_at_once_each() -> None:
+    """A look for the digit of a key that goes on to the end of the text would take minutes here."""
+    text = "sk-" * 200_000
+    assert redactor(b"k" * 32)(text) == text
