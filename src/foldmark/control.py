@@ -5,6 +5,8 @@ Knows nothing of requests.
 
 from __future__ import annotations
 
+import time
+
 from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.errors import NotFound
@@ -51,6 +53,7 @@ class Control:
 
         Raises HasForks when other sessions inherit from it, unless `descendants` is True.
         """
+        started = time.time()
         gone = self._store.delete(self._key, descendants=descendants)
         gone = tuple(set(gone) - self._store.hashes(self._key.tenant))  # another session may have recorded one since
-        return self._artifacts.delete(self._key.tenant, gone)
+        return self._artifacts.delete(self._key.tenant, gone, before=started)

@@ -12,8 +12,9 @@ from threading import Lock
 import msgspec
 
 from foldmark.artifacts import Artifacts
-from foldmark.errors import NotFound
+from foldmark.errors import NotFound, StoreError
 from foldmark.events import Artifact, Event, Image, Part, Paste, Text, ToolResult, with_images
+from foldmark.refs import artifact_ref
 
 
 def whole(event: Event, artifacts: Artifacts, tenant: str, *, plain: bool = False) -> Event:
@@ -55,7 +56,8 @@ def _text(artifact: Artifact, artifacts: Artifacts, tenant: str) -> str | None:
 
 
 def pictured(messages: Sequence[Event], artifacts: Artifacts, tenant: str) -> tuple[Event, ...]:
-    """Messages as they go out: pictures have their data again, texts stay as they are shown.
+    """Messages as they go out: pictures have their data again, texts stay as they are shown. In place of a picture that
+    is gone or damaged stand words that say so: one file must not stop a session.
 
     The same message gives the same object as long as it is remembered, so that a warm request stays warm.
     """
@@ -81,17 +83,40 @@ def images_of(event: Event) -> Iterator[Image]:
 def _shown(message: Event, artifacts: Artifacts, tenant: str) -> Event:
     known = _memory.of(message)
     if known is None:
-        parts = tuple(
-            _filled(part, artifacts, tenant)
-            if isinstance(part, Image)
-            else msgspec.structs.replace(part, images=tuple(_filled(one, artifacts, tenant) for one in part.images))
-            if isinstance(part, ToolResult) and part.images
-            else part
-            for part in message.parts
-        )
+        parts = tuple(_shown_part(part, message.seq, artifacts, tenant) for part in message.parts)
         known = msgspec.structs.replace(message, parts=parts)
-        _memory.keep(message, known)
+        if sum(1 for _ in images_of(known)) == sum(1 for _ in images_of(message)):  # what is missing may come back
+            _memory.keep(message, known)
     return known
+
+
+def _shown_part(part: Part, seq: int, artifacts: Artifacts, tenant: str) -> Part:
+    if isinstance(part, Image):
+        shown = _filled_or_words(part, seq, artifacts, tenant)
+        return Text(shown) if isinstance(shown, str) else shown
+    if not isinstance(part, ToolResult) or not part.images:
+        return part
+    found = [_filled_or_words(image, seq, artifacts, tenant) for image in part.images]
+    lines = [part.text] if part.text else []
+    text = "\n".join([*lines, *(one for one in found if isinstance(one, str))])
+    images = tuple(one for one in found if isinstance(one, Image))
+    return msgspec.structs.replace(part, text=text, images=images)
+
+
+def _filled_or_words(image: Image, seq: int, artifacts: Artifacts, tenant: str) -> Image | str:
+    """The image with its data, or what is said in its place."""
+    if not image.artifact:
+        return image
+    try:
+        filled = _filled(image, artifacts, tenant)
+    except StoreError:
+        return _words(image, image.artifact, seq, "cannot be read")
+    return filled if filled.data else _words(image, image.artifact, seq, "is gone")
+
+
+def _words(image: Image, artifact: Artifact, seq: int, fate: str) -> str:
+    what = f"{image.width}x{image.height}" if image.width and image.height else f"type {image.media_type or 'unknown'}"
+    return f"[an image of {what}; its body {fate}: {artifact_ref(seq, artifact.number)}]"
 
 
 class _Pictures:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+import zstandard
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from foldmark.artifacts import Artifacts, FileArtifacts, MemoryArtifacts
+from foldmark.artifacts import Artifacts, FileArtifacts, MemoryArtifacts, files
 from foldmark.artifacts.bodies import FRAME_BYTES
 from foldmark.artifacts.grep import LONGEST_LINE
 from foldmark.errors import NotFound, PolicyError, StoreError
@@ -206,3 +211,144 @@ def test_a_body_that_is_stored_again_counts_as_new(tmp_path: Path) -> None:
     assert list(place.all("t")) == [(sha256, 1.0)]
     place.put("t", b"x")
     assert next(iter(place.all("t")))[1] > 1.0
+
+
+def the_file(root: Path) -> Path:
+    (file,) = [path for path in root.rglob("*") if path.is_file()]
+    return file
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+NOISE = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(40_000))  # one frame and a bit, incompressible
+
+
+@given(share=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255), data=st.sampled_from([NOISE, BODY, b"x"]))
+@example(share=0.5, mask=255, data=NOISE)  # the data itself
+@example(share=0.0, mask=1, data=BODY)  # the beginning of a frame
+@example(share=0.999_99, mask=128, data=NOISE)  # the length of the index
+@settings(max_examples=40, deadline=None)
+def test_any_damage_is_never_read_as_truth_and_is_mended_by_storing_again(share: float, mask: int, data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        place = FileArtifacts(folder)
+        sha256 = place.put("t", data)
+        file = the_file(Path(folder))
+        whole, at = file.read_bytes(), int(share * file.stat().st_size)
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
+        for reader in (place, FileArtifacts(folder)):
+            with suppress(StoreError):
+                assert reader.read("t", sha256) == data
+            with suppress(StoreError):
+                assert b"\n".join(line for _, line in reader.grep("t", sha256, "^", limit=10**6, seconds=60)) in data
+        assert FileArtifacts(folder).put("t", data) == sha256
+        for reader in (place, FileArtifacts(folder)):
+            assert reader.read("t", sha256) == data
+            assert reader.size("t", sha256) == (len(data), lines_of(data))
+
+
+def lines_of(data: bytes) -> int:
+    return data.count(b"\n") + bool(data and not data.endswith(b"\n"))
+
+
+@given(kept=st.floats(0, 1, exclude_max=True))
+@settings(max_examples=20, deadline=None)
+def test_a_file_cut_anywhere_is_an_error_of_the_store_and_is_mended_by_storing_again(kept: float) -> None:
+    with TemporaryDirectory() as folder:
+        place = FileArtifacts(folder)
+        sha256 = place.put("t", NOISE)
+        file = the_file(Path(folder))
+        file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+        for reader in (place, FileArtifacts(folder)):
+            with pytest.raises(StoreError, match=f"{sha256}.*damaged"):
+                reader.read("t", sha256)
+        place.put("t", NOISE)
+        assert place.read("t", sha256) == NOISE
+
+
+def test_a_file_that_vanishes_between_its_index_and_its_bytes_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = FileArtifacts(tmp_path)
+    sha256 = place.put("t", BODY)
+    index = place._index("t", sha256)
+    place.delete("t", [sha256])
+    monkeypatch.setattr(place, "_index", lambda tenant, sha: index)
+    with pytest.raises(NotFound):
+        place.read("t", sha256)
+
+
+def test_a_whole_body_that_is_stored_again_is_not_written_again(tmp_path: Path) -> None:
+    place = FileArtifacts(tmp_path)
+    place.put("t", NOISE)
+    before = the_file(tmp_path).stat().st_ino
+    FileArtifacts(tmp_path).put("t", NOISE)
+    assert the_file(tmp_path).stat().st_ino == before
+
+
+def test_a_file_of_an_earlier_release_without_checksums_stays_readable_and_counts_as_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compressor = zstandard.ZstdCompressor
+    with monkeypatch.context() as earlier:
+        earlier.setattr(zstandard, "ZstdCompressor", lambda level, **_: compressor(level=level))
+        sha256 = FileArtifacts(tmp_path).put("t", BODY)
+    old = the_file(tmp_path).read_bytes()
+    assert not zstandard.get_frame_parameters(old).has_checksum
+    place = FileArtifacts(tmp_path)
+    assert place.read("t", sha256) == BODY
+    place.put("t", BODY)
+    assert the_file(tmp_path).read_bytes() == old
+
+
+def test_damage_of_a_file_without_checksums_is_found_when_it_is_stored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compressor = zstandard.ZstdCompressor
+    with monkeypatch.context() as earlier:
+        earlier.setattr(zstandard, "ZstdCompressor", lambda level, **_: compressor(level=level))
+        sha256 = FileArtifacts(tmp_path).put("t", NOISE)
+    file = the_file(tmp_path)
+    file.write_bytes(flipped(file.read_bytes(), 500_000))
+    reader = FileArtifacts(tmp_path)
+    assert reader.read("t", sha256) != NOISE  # nothing tells: such files are as they are
+    FileArtifacts(tmp_path).put("t", NOISE)
+    assert reader.read("t", sha256) == NOISE, "a reader that knows the old file reads the new one"
+
+
+def test_only_what_was_not_stored_again_since_is_deleted(place: Artifacts) -> None:
+    old, renewed = place.put("t", b"old"), place.put("t", b"renewed")
+    listed = max(time for _, time in place.all("t"))
+    while max(time for _, time in place.all("t")) <= listed:
+        place.put("t", b"renewed")
+    assert place.delete("t", [old, renewed, "0" * 64], before=listed) == 1
+    assert [sha256 for sha256, _ in place.all("t")] == [renewed]
+
+
+def test_unfinished_files_of_killed_writers_are_swept_when_they_are_old(tmp_path: Path) -> None:
+    place = FileArtifacts(tmp_path)
+    sha256 = place.put("t", b"x")
+    folder = the_file(tmp_path).parent
+    for name in (".new-old", ".new-young"):
+        (folder / name).write_bytes(b"half")
+    os.utime(folder / ".new-old", (1, 1))
+    os.utime(folder / sha256, (1, 1))
+    assert place.sweep("other", before=2.0) == 0
+    assert place.sweep("t", before=2.0) == 1
+    assert sorted(path.name for path in folder.iterdir()) == [".new-young", sha256]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are flushed on posix only")
+def test_every_folder_that_got_a_new_name_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(files, "_flush_names", flushed.append)
+    root = tmp_path / "new"
+    sha256 = FileArtifacts(root).put("t", b"x")
+    file = the_file(root)
+    assert file.name == sha256
+    assert flushed == [file.parents[0], file.parents[1], file.parents[2], root, tmp_path]
+    flushed.clear()
+    os.unlink(file)
+    FileArtifacts(root).put("t", b"x")
+    assert flushed == [file.parent]

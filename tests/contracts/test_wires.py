@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from foldmark import MemoryStore, Policy, Session
 from foldmark import wire as wires
@@ -29,6 +31,7 @@ from foldmark.events import (
     user,
 )
 from foldmark.wire import WIRES, Wire, neutral_tools, tools_of_calls
+from foldmark.wire.ids import make_unique
 from refused import CLEAN, EXACT, INEXACT
 
 each_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.NAME)
@@ -494,3 +497,86 @@ def _objects(value: Any) -> Iterator[Any]:
             yield from (one for one in inner if isinstance(one, dict))
             for one in inner:
                 yield from _objects(one)
+
+
+@each_wire
+@pytest.mark.parametrize("is_error", [False, True])
+def test_an_image_of_a_result_that_cannot_be_sent_is_named_in_its_place_and_said_to_be_lost(
+    wire: Wire, is_error: bool
+) -> None:
+    images = (Image(media_type="image/png", data="AAAA"), Image(media_type="image/bmp", data="Qk0="))
+    shown = Event(role="tool", origin="tool", parts=(ToolResult("a", "fine", "f", is_error, images),))
+    events = [user("go"), assistant("", ToolCall("a", "f")), shown, user("on")]
+    written = json.dumps(wire.write("", tools_of_calls(events), events))
+    assert "Qk0=" not in written
+    assert "[an image of type image/bmp cannot be sent here]" in written
+    assert wire.lost(events) == ["1 x image that cannot be sent"]
+
+
+# -- call ids that come back
+
+
+def numbered_anew(steps: list[list[str]], used: set[str]) -> list[list[str]]:
+    """The ids that steps get: the first free number behind the id, looked for from 2 each time."""
+    out: list[list[str]] = []
+    for step in steps:
+        out.append([])
+        for call_id in step:
+            number, name = 2, call_id
+            while name in used:
+                name, number = f"{call_id[:58]}_{number}", number + 1
+            used.add(name)
+            out[-1].append(name)
+    return out
+
+
+call_ids = st.sampled_from(["call", "call_2", "call_3", "call_2_2", "c" * 60, "c" * 61, "c" * 58 + "_2", "_", "*call"])
+
+
+@given(st.lists(st.lists(call_ids, min_size=1, max_size=3), max_size=12))
+@example([["call_3"], ["call"], ["call"], ["call"], ["call"]])
+def test_an_id_that_comes_back_gets_the_first_number_that_is_free(steps: list[list[str]]) -> None:
+    used: dict[str, Any] = {}
+    wanted, found = numbered_anew(steps, set()), []
+    for step in steps:
+        used = dict.fromkeys(used)  # the memory of a writer keeps the ids alone
+        calls = [{"id": call_id} for call_id in step]
+        answers = [{"of": call_id} for call_id in step]
+        make_unique(calls, answers, used, call_key="id", answer_key="of")
+        found.append([call["id"] for call in calls])
+        assert [answer["of"] for answer in answers] == found[-1]
+    assert found == wanted
+
+
+class Asked(dict[str, Any]):
+    """A dict that counts how often it is asked."""
+
+    count = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.count += 1
+        return super().__contains__(key)
+
+
+def test_an_id_that_always_comes_back_is_numbered_without_looking_at_every_number_before() -> None:
+    used = Asked()
+    for number in range(4_000):
+        (call,) = calls = [{"id": "call_0"}]
+        make_unique(calls, [], used, call_key="id", answer_key="of")
+        assert call["id"] == (f"call_0_{number + 1}" if number else "call_0")
+    assert used.count < 4 * 4_000
+
+
+@pytest.mark.parametrize("wire", [wires.anthropic, wires.openai_responses], ids=lambda wire: wire.NAME)
+def test_pairs_of_one_id_go_out_under_numbers_and_a_longer_list_keeps_them(wire: Wire) -> None:
+    events = [user("go")]
+    payloads = []
+    for number in range(30):
+        events += [assistant("", ToolCall("call_0", "f")), result("call_0", f"said {number}", name="f")]
+        payloads.append(wire.write("", tools_of_calls(events), list(events)))
+    last = payloads[-1]
+    assert wire.validate(last) == []
+    said = {found.call_id: found.text for event in wire.read_payload(last).events if (found := event.result)}
+    assert said == {"call_0" if not n else f"call_0_{n + 1}": f"said {n}" for n in range(30)}
+    for shorter, longer in pairwise(payloads):
+        assert longer[wire.MESSAGES][: len(shorter[wire.MESSAGES])] == shorter[wire.MESSAGES]

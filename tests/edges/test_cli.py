@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foldmark.cli.app import app
+from foldmark.cli.work import Place
 from foldmark.events import Event
 from foldmark.wire import by_name
 from making import long_session
@@ -221,6 +223,102 @@ def test_reading_commands_use_the_policy_of_the_last_compaction(desk: Desk) -> N
     assert "rent rule" in desk.run("explain")
 
 
+def remembered(desk: Desk, session: str = "") -> tuple[str, int | None]:
+    policy = Place(desk.db, session).open().policy
+    return policy.name, policy.budget.target_tokens
+
+
+def test_compact_without_a_policy_keeps_the_sessions_own(desk: Desk) -> None:
+    path = desk.write(long_session(6))
+    desk.json("compact", path)
+    assert remembered(desk) == ("coding", None)
+    desk.json("compact", path, "--policy", "chat")
+    for words in (["compact", desk.write(long_session(7))], ["import", path], ["compact", path, "--target", 9_000]):
+        desk.json(*words)
+        assert remembered(desk)[0] == "chat", words
+    desk.json("import", path, "--policy", "research")
+    desk.json("compact", path)
+    assert remembered(desk) == ("research", None)
+
+
+def test_a_target_is_for_one_compaction_and_what_reads_the_session_knows_it(desk: Desk) -> None:
+    policy = desk.folder / "mine.toml"
+    policy.write_text('preset = "chat"\n[budget]\ntarget_tokens = 30000\n')
+    path = desk.write(long_session(6))
+    desk.json("compact", path, "--policy", policy, "--target", 9_000)
+    assert remembered(desk) == ("chat", 9_000)
+    done = desk.json("compact", path)
+    assert done["target_tokens"] is None
+    assert remembered(desk) == ("chat", 30_000)
+
+
+def test_a_fork_keeps_a_policy_of_its_own(desk: Desk) -> None:
+    desk.json("compact", desk.write(long_session(6)))
+    edited = desk.write([*long_session(4), *long_session(1, ask="Something else")])
+    fork = desk.json("compact", edited, "--policy", "chat")["session"]
+    assert desk.json("compact", edited)["session"] == fork
+    assert desk.json("import", edited)["session"] == fork
+    assert remembered(desk, fork)[0] == "chat"
+
+
+def test_the_model_that_is_named_is_the_one_that_the_request_is_built_for(desk: Desk) -> None:
+    desk.json("compact", desk.write(long_session(2)), "--model", "some-model")
+    opened = Place(desk.db, "").open()
+    frame = opened.store.view(opened.key).state.frame
+    assert frame is not None
+    assert frame.model == "some-model"
+
+
+def test_a_window_that_nobody_named_is_assumed_aloud(desk: Desk) -> None:
+    path = desk.write(long_session(2))
+    assert "128,000 tokens are assumed" in " ".join(desk.json("compact", path)["warnings"])
+    policy = desk.folder / "mine.toml"
+    policy.write_text('preset = "coding"\nwindow = 64000\n')
+    for words in (["--policy", policy], ["--policy", "coding", "--window", 90_000], []):
+        assert "assumed" not in str(desk.json("compact", path, *words)["warnings"]), words
+
+
+@pytest.mark.parametrize("command", ["compact", "export"])
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(
+    desk: Desk, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = desk.write(long_session(2))
+    desk.json("import", path)
+    out = desk.folder / "out.json"
+    out.write_text("old")
+    words = [command, *([path] if command == "compact" else []), "--out", out]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        desk.run(*words, code=2)
+    assert out.read_text() == "old"
+    assert not list(desk.folder.glob(".out*"))
+    desk.run(*words)
+    assert out.read_text() != "old"
+    assert "no folder" in CliRunner().invoke(app, [*map(str, words[:-1]), str(desk.folder / "no" / "x")]).stderr
+
+
+def full_disk(_handle: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_is_written_keeps_its_mode_its_link_and_its_device(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(2)))
+    held, link, pipe = desk.folder / "held.json", desk.folder / "link.json", desk.folder / "pipe"
+    held.write_text("old")
+    held.chmod(0o640)
+    link.symlink_to(held)
+    desk.run("export", "--out", link)
+    assert link.is_symlink()
+    assert held.read_text() == desk.run("export")
+    assert held.stat().st_mode & 0o777 == 0o640
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    desk.run("export", "--out", pipe)
+    assert os.read(reader, 1_000_000).decode() == desk.run("export")
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
 def test_a_search_place_that_does_not_exist_is_bad_input(desk: Desk) -> None:
     desk.json("import", desk.write(long_session(2)))
     desk.run("search", "x", "--where", "nowhere", code=2)
@@ -310,3 +408,21 @@ def test_what_a_wire_cannot_carry_is_said(desk: Desk) -> None:
         exported = CliRunner().invoke(app, ["export", "--wire", wire, "--db", str(desk.db)])
         assert ("cannot carry 1 x reasoning of anthropic" in exported.stderr) is told
         assert json.loads(exported.stdout)
+
+
+@pytest.mark.parametrize("wire", ["events", "openai-chat", "anthropic", "openai-responses", "gemini"])
+def test_every_export_can_be_imported_and_says_the_same(desk: Desk, wire: str) -> None:
+    desk.run("import", desk.write(long_session(20)))
+    out = desk.folder / "out.json"
+    desk.run("export", "--raw", "--wire", wire, "--out", out)
+    other = Desk(desk.folder / "other")
+    other.folder.mkdir()
+    other.run("import", out)
+    before, after = desk.json("show", "--log"), other.json("show", "--log")
+
+    def said(events: list[Any]) -> list[tuple[str, list[str]]]:
+        return [
+            (event["role"], [str(part.get("text", part.get("name"))) for part in event["parts"]]) for event in events
+        ]
+
+    assert said(after) == said(before)

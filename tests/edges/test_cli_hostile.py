@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -10,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from foldmark.cli.app import app
-from foldmark.cli.terminal import visible
+from foldmark.cli.terminal import say_json, visible
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b2J\x08\r\u202egnp.exe\u2066\x00\ud800"
 GOOD = [{"role": "user", "content": "Water the beds."}, {"role": "assistant", "content": "Done."}]
@@ -151,6 +155,21 @@ def test_json_keeps_every_character(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["events"][0]["parts"][0]["text"] == ESCAPES
 
 
+@given(st.text(st.characters(max_codepoint=0x2FFF) | st.sampled_from(ESCAPES), max_size=40))
+@example("".join(map(chr, range(0x3000))))
+@example("a lone half \ud800 and \U0001f600")
+def test_json_says_the_same_and_holds_nothing_that_a_terminal_carries_out(text: str) -> None:
+    for encoding in ("utf-8", "ascii"):
+        raw = io.BytesIO()
+        with contextlib.redirect_stdout(io.TextIOWrapper(raw, encoding, errors="backslashreplace")) as stream:
+            say_json({"text": text, text: 1})
+            stream.flush()
+        said = raw.getvalue().decode(encoding)
+        assert visible(said) == said
+        assert not set(said) & {"\u2028", "\u2029"}
+        assert json.loads(said) == {"text": text, text: 1}
+
+
 def test_session_ids_with_markup_paths_and_secrets_in_them_do_no_harm(tmp_path: Path) -> None:
     for title in ("[/bold] [red]", "../../etc/passwd", "a" * 5_000, "x'; DROP TABLE event; --", "[link=file:///]"):
         done = run(tmp_path, "import", transcript(tmp_path, title=title))
@@ -197,9 +216,15 @@ def test_two_sessions_of_one_id_in_one_file_get_names_of_their_own(tmp_path: Pat
     two = tmp_path / "two.json"
     two.write_text(json.dumps({"id": "same", "messages": [{"role": "user", "content": "Other words."}]}))
     assert run(tmp_path, "import", one).exit_code == 0
-    done = run(tmp_path, "import", two)
+    done = run(tmp_path, "import", two, "--json")
     assert done.exit_code == 0
-    assert "Water the beds." in run(tmp_path, "show", "--session", "same").output
+    other = json.loads(done.stdout)["session"]
+    assert other != "same"
+    for name, own, strange in (("same", "Water the beds.", "Other words."), (other, "Other words.", "Water the beds.")):
+        shown = run(tmp_path, "show", "--session", name)
+        assert shown.exit_code == 0
+        assert own in shown.output
+        assert strange not in shown.output
 
 
 def test_visible_text_holds_nothing_that_a_terminal_carries_out() -> None:
@@ -214,10 +239,46 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
     path.write_text(json.dumps([{"role": "user", "content": f"{n} " + "words " * 2_000} for n in range(60)]))
     assert run(tmp_path, "import", path).exit_code == 0
-    command = f"{sys.executable} -m foldmark show --log --db {tmp_path / 'a.db'} | head -1"
+    command = f"{sys.executable} -m foldmark show --log --db {tmp_path / 'a.db'} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def without_reader(*words: object, unbuffered: bool = False) -> tuple[int, str]:
+    """Exit code and standard error of a command whose output nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, *(["-u"] if unbuffered else []), "-m", "foldmark", *map(str, words)]
+    try:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    finally:
+        os.close(writing)
+    return done.returncode, done.stderr
+
+
+def test_every_command_that_prints_takes_a_closed_pipe_for_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps([{"role": "user", "content": f"{n} " + "words " * 2_000} for n in range(20)]))
+    assert run(tmp_path, "import", path).exit_code == 0
+    for words in (
+        ["sessions"], ["show"], ["show", "--log"], ["show", "--json"], ["search", "words"], ["explain", "--all"],
+        ["load", "event:1"], ["export"], ["gc"], ["compact", path],
+    ):  # fmt: skip
+        assert without_reader(*words, "--db", tmp_path / "a.db") == (0, ""), words
+    assert without_reader("--help") == (0, "")
+
+
+@pytest.mark.parametrize("unbuffered", [False, True])
+def test_a_closed_pipe_hides_no_other_exit_code(tmp_path: Path, unbuffered: bool) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps([GOOD[0], {"role": "tool", "tool_call_id": "nobody", "content": "x"}]))
+    assert without_reader("doctor", path, unbuffered=unbuffered) == (3, "")
+    code, said = without_reader("show", "--json", "--db", tmp_path / "none.db", unbuffered=unbuffered)
+    assert code == 2
+    assert said.startswith("foldmark: There is no database")
+    assert without_reader("show", "--nonsense", unbuffered=unbuffered)[0] == 2
 
 
 def test_a_terminal_of_another_encoding_gets_escapes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -221,3 +222,23 @@ def test_a_session_that_is_still_written_is_read_up_to_its_last_whole_line(tmp_p
     last = whole.rstrip(b"\n").rsplit(b"\n", 1)[1]
     found = contract("-", given=whole + last[: len(last) // 2], code=3)
     assert [one["code"] for one in found["problems"] if one["severity"] == "error"] == ["truncated"]
+
+
+def test_the_copy_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    flush, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("flushed"), flush(handle)))
+    monkeypatch.setattr(os, "replace", lambda old, new: (done.append("in place"), replace(old, new)))
+    run(BROKEN / "claude-code.jsonl", "--repair", tmp_path / "x.jsonl")
+    assert done == ["flushed", "flushed", "in place", "in place"]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(collects: bool) -> None:
+    was = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        run(BROKEN / "chat.json", code=3)
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if was else gc.disable)()

@@ -13,14 +13,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scenes import SMALL, checked, fresh
 
 from foldmark import Policy, Session, SQLiteStore
+from foldmark.artifacts import FileArtifacts
+from foldmark.cli.work import Place
 from foldmark.errors import SchemaTooNew, StoreError
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.sqlite import connections, refusals
@@ -211,18 +214,109 @@ def test_a_body_that_cannot_be_written_records_nothing_and_leaves_no_rubbish(tmp
     assert not list((tmp_path / "agent.db.artifacts").rglob(".new-*"))
 
 
-def test_a_body_that_was_damaged_says_so_and_comes_back_when_it_is_recorded_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(lambda data: data[:-9], id="cut"),
+        pytest.param(lambda data: data[: len(data) // 2], id="half"),
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:], id="one bit in the middle"),
+        pytest.param(lambda data: data[:100] + bytes(200) + data[300:], id="zeros in the middle"),
+    ],
+)
+def test_a_body_that_was_damaged_says_so_and_comes_back_when_it_is_recorded_again(
+    tmp_path: Path, harm: Callable[[bytes], bytes]
+) -> None:
     session = Session("s", store=SQLiteStore(tmp_path / "agent.db"), policy=TINY)
     session.record(*step("one"))
     sha256 = session.store.log(session.key)[1].artifacts[0].sha256
     [file] = (tmp_path / "agent.db.artifacts").rglob(sha256)
-    file.write_bytes(file.read_bytes()[:-9])
+    file.write_bytes(harm(file.read_bytes()))
     again = Session("s", store=SQLiteStore(tmp_path / "agent.db"), policy=TINY)
     with pytest.raises(StoreError, match=f"{sha256}.*damaged"):
-        again.load("artifact:2")
+        again.load("artifact:2#L400-400")
+    other = Session("other", store=SQLiteStore(tmp_path / "agent.db"), policy=TINY)
+    other.record(*step("one"))
     body = "\n".join(f"one line {number} of the listing: value {number * 37}" for number in range(400))
-    again.artifacts.put(again.key.tenant, body.encode())
-    assert again.load("artifact:2#L400-400").text == body.splitlines()[-1]
+    for reader in (session, again, other):
+        assert reader.load("artifact:2#L400-400").text == body.splitlines()[-1]
+        assert reader.artifacts.read(reader.key.tenant, sha256).decode() == body
+
+
+def a_sweep(path: Path) -> None:
+    Place(path, "").sweep(0.0)
+
+
+def a_deletion(path: Path) -> None:
+    Session("a", store=SQLiteStore(path), policy=TINY).control.delete()
+
+
+@pytest.mark.parametrize("tidy", [a_sweep, a_deletion])
+@pytest.mark.parametrize("moment", ["put", "append"])
+def test_a_body_that_is_tidied_away_while_it_is_recorded_is_there_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tidy: Callable[[Path], None], moment: str
+) -> None:
+    """Another process deletes the only other session that holds the body, or sweeps, between `put` and `append`."""
+    path = tmp_path / "agent.db"
+    Session("a", store=SQLiteStore(path), policy=TINY).record(*step("one"))
+    store = SQLiteStore(path)
+    session = Session("b", store=store, policy=TINY)
+    where, name = (store.artifacts, "put") if moment == "put" else (store, "append")
+    plain, met = getattr(where, name), []
+
+    def disturbed(*given: Any, **named: Any) -> Any:
+        if moment == "append" and not met:
+            met.append(tidy(path))
+        done = plain(*given, **named)
+        if moment == "put" and not met:
+            met.append(tidy(path))
+        return done
+
+    monkeypatch.setattr(where, name, disturbed)
+    if tidy is a_sweep:
+        Session("a", store=SQLiteStore(path), policy=TINY).control.delete()
+    session.record(*step("one"))
+    assert met
+    [artifact] = store.log(session.key)[1].artifacts
+    body = store.artifacts.read(session.key.tenant, artifact.sha256)
+    assert hashlib.sha256(body).hexdigest() == artifact.sha256
+
+
+def test_a_sweep_spares_what_was_recorded_again_since_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.db"
+    store = SQLiteStore(path)
+    orphan, renewed = store.artifacts.put("local", b"orphan" * 900), store.artifacts.put("local", b"renewed" * 900)
+    for file in (tmp_path / "agent.db.artifacts").rglob("*"):
+        os.utime(file, (1, 1))
+    delete = FileArtifacts.delete
+
+    def late(self: FileArtifacts, tenant: str, hashes: Iterable[str], **named: Any) -> int:
+        store.artifacts.put("local", b"renewed" * 900)
+        return delete(self, tenant, hashes, **named)
+
+    monkeypatch.setattr(FileArtifacts, "delete", late)
+    assert Place(path, "").sweep(1.0) == 1
+    assert not store.artifacts.has("local", orphan)
+    assert store.artifacts.has("local", renewed)
+
+
+@pytest.mark.parametrize(
+    ("days", "hours", "stays"), [(1.0, 25, False), (1.0, 23, True), (0.0, 2, False), (0.0, 0.9, True)]
+)
+def test_a_sweep_takes_what_killed_writers_left_but_nothing_that_may_still_be_written(
+    tmp_path: Path, days: float, hours: float, stays: bool
+) -> None:
+    path = tmp_path / "agent.db"
+    store = SQLiteStore(path)
+    sha256 = store.artifacts.put("local", b"x" * 9_000)
+    [file] = (tmp_path / "agent.db.artifacts").rglob(sha256)
+    left = file.with_name(".new-abc")
+    left.write_bytes(b"half")
+    os.utime(left, (time.time() - hours * 3_600,) * 2)
+    Place(path, "").sweep(days)
+    assert left.exists() is stays
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the administrator may write anything")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from foldmark import Policy, Session, SQLiteStore, ToolCall, assistant, result, user
+from foldmark import MemoryStore, Policy, Session, SQLiteStore, ToolCall, assistant, result, user
 from foldmark.cli.work import export_session
 from making import long_session
 
@@ -133,3 +135,73 @@ def test_a_secret_that_only_shows_on_a_screen_or_a_page_is_found_there(tmp_path:
     assert SECRETS["aws"] not in found
     assert SECRETS["github"] not in found
     assert SECRETS["aws"][:12] not in found
+
+
+def labels(text: str) -> set[str]:
+    return set(re.findall(r"\[secret:[^\]]*\]", text))
+
+
+@pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore])
+def test_a_secret_has_one_label_in_demoted_lines_previews_search_and_checkpoints(
+    tmp_path: Path, kind: type[MemoryStore] | type[SQLiteStore]
+) -> None:
+    """Lines that cleaning wrote had a label of their own, made with a key that anybody can read in the source."""
+    secret, found = SECRETS["aws"], list[str]()
+    policy = Policy.coding(run="manual", budget={"target_tokens": 4_000})
+    for name in ("a", "b"):
+        store = SQLiteStore(tmp_path / f"{name}.db") if kind is SQLiteStore else MemoryStore()
+        session = Session("s", store=store, policy=policy, clock=lambda: 1.0)
+        small = f"error: the key {secret} is refused\n" + "a line of the answer with some words\n" * 40
+        loud = f"echo {'x' * 70} {secret}"  # cut inside the secret where the line is cut first
+        session.record(
+            user("Deploy it."),
+            *(
+                assistant("", ToolCall("key0", "bash", json.dumps({"command": loud}))),
+                result("key0", small, name="bash"),
+            ),
+            *(assistant("", ToolCall("key1", "bash", "{}")), result("key1", small * 40, name="bash")),
+        )
+        session.record(*long_session(80)[1:])
+        made = session.request(window=128_000)
+        [line] = [event.text for event in made.messages if event.seq == 3]
+        [shown] = [event.text for event in session.store.log(session.key) if event.seq == 5]
+        hits = " ".join(hit.snippet for hit in session.search("the key is refused"))
+        assert session.compact(force=True, window=128_000).outcome == "applied"
+        checkpoint = session.control.history()[0].text
+        assert len(line) < 400
+        for text in (line, shown, hits, checkpoint):
+            assert secret[:8] not in text
+        assert [len(labels(text)) for text in (line, shown, hits)] == [1, 1, 1], (line, shown, hits)
+        assert labels(line) == labels(shown) == labels(hits) >= labels(checkpoint)
+        found += labels(line)
+    assert found[0] != found[1], "each store has a key of its own"
+
+
+def test_without_redaction_demoted_lines_say_what_they_stand_for() -> None:
+    session = Session("s", policy=Policy.coding(run="manual", redact=False), clock=lambda: 1.0)
+    body = f"error: the key {SECRETS['aws']} is refused\n" + "a line of the answer with some words\n" * 40
+    session.record(user("Go."), assistant("", ToolCall("c0", "bash", "{}")), result("c0", body, name="bash"))
+    session.record(*long_session(80)[1:])
+    [line] = [event.text for event in session.request(window=128_000).messages if event.seq == 3]
+    assert len(line) < 400
+    assert SECRETS["aws"] in line
+
+
+@pytest.mark.parametrize("disguise", [str, coloured])
+@pytest.mark.parametrize("window", [20_000, 9_000, 6_500])
+def test_what_fit_shortens_shows_no_secret(disguise: Callable[[str], str], window: int) -> None:
+    """The last resort wrote outcome lines and previews of raw results."""
+    secret = SECRETS["aws"]
+    session = Session("s", policy=Policy.coding(run="manual", admission={"limit_tokens": 100_000}), clock=lambda: 1.0)
+    session.record(user("Build it."))
+    for number in range(3):
+        body = f"run {number}\n" + "line of words that is here\n" * 900 + f"error: key {disguise(secret)} is refused\n"
+        call = ToolCall(f"c{number}", "bash", json.dumps({"command": f"make {number}"}))
+        session.record(assistant("", call), result(f"c{number}", body, name="bash", is_error=True))
+    made = session.request(window=window, max_output=2_000)
+    short = {change.seq for change in made.report.changes if change.status == "demoted"}
+    texts = [event.text for event in made.messages if event.seq in short]
+    assert texts
+    assert secret[:8] not in " ".join(texts)
+    snippets = " ".join(hit.snippet for hit in session.search("error key is refused"))
+    assert labels(" ".join(texts)) == labels(snippets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -206,6 +207,30 @@ def test_ordinary_words_under_the_limit_stay_whole_fence_or_not() -> None:
 )
 def test_pieces_join_to_the_message_again(text: str) -> None:
     assert "".join(piece for piece, _ in split_words(text, 100, count)) == text
+
+
+class Searched(str):
+    """A text that counts the searches in it that find nothing: each of them goes to its end."""
+
+    vain = 0
+
+    def find(self, *given: Any) -> int:
+        place = super().find(*given)
+        self.vain += place < 0
+        return place
+
+
+def test_tags_that_nothing_closes_are_not_each_looked_for_to_the_end() -> None:
+    closed = "<kept>\n" + "y " * 1_000 + "\n</kept>\n"
+    tags = "".join(f"</tag{n}> and\n<tag{n} a='1'> some words\n" for n in range(300))
+    text = Searched(tags + closed + tags)
+    pieces = split_words(text, 10**9, count)
+    assert "".join(piece for piece, _ in pieces) == text
+    assert text.vain == 0
+    assert split_words("".join(f"<tag{n}> words\n" for n in range(300)) + closed, 10**9, count)[1] == (
+        closed.removeprefix("<kept>").removesuffix("</kept>\n"),
+        True,
+    )
 
 
 def test_no_new_events_are_no_error() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from foldmark.budget import Room, room, room_for, with_usage
 from foldmark.calibration import KEPT_SAMPLES, Sample
+from foldmark.checkpoint import Mark
+from foldmark.cleanup import clean
 from foldmark.errors import PolicyError
-from foldmark.events import Event, Image, Usage
+from foldmark.events import Event, Image, Usage, user
 from foldmark.policy import Policy
 from foldmark.store import Frame, Key, ScopeState, View, meter_name
 
@@ -157,5 +160,18 @@ def test_the_images_of_a_view_are_priced_for_the_provider_that_will_read_them(
     shot = Event(role="user", parts=(Image(data="x", width=1_920, height=1_080),))
     view = View(key=Key(session="s"), checkpoint=None, kept=(), events=(shot,) * 3, state=ScopeState(model=model))
     frame = Frame(window=200_000, wire=wire)
-    assert room_for(view, frame, Policy.coding()) == room(frame, Policy.coding(), view.state, pictures=3 * extra)
-    assert room_for(view, frame, Policy.coding()).extra(view.events) == 3 * extra
+    space = room_for(view, frame, Policy.coding(), view.events)
+    assert space == room(frame, Policy.coding(), view.state, pictures=3 * extra)
+    assert space.extra(view.events) == 3 * extra
+
+
+def test_images_that_the_mark_turned_into_lines_take_no_room() -> None:
+    """After a hundred screenshots, all but one of them lines, a request of 21,000 tokens met "the cap"."""
+    image = Image(data="x", width=1_920, height=1_080)
+    events = [user("Click."), *(Event(role="user", parts=(image,)) for _ in range(100)), user("Go on.")]
+    events = [msgspec.structs.replace(event, seq=seq, tokens=1_600) for seq, event in enumerate(events, 1)]
+    state = ScopeState(mark=Mark(seq=101))
+    view = View(key=Key(session="s"), checkpoint=None, kept=(), events=tuple(events), state=state)
+    frame, policy = Frame(window=200_000, wire="anthropic"), Policy.coding()
+    shown, _ = clean(view.events, view.mark, policy)
+    assert room_for(view, frame, policy, shown).cap == room(frame, policy).cap - 1_091

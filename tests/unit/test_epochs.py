@@ -9,6 +9,7 @@ from foldmark.cleanup.epochs import pays
 from foldmark.policy import Policy
 from foldmark.prices import Price
 from foldmark.store import Frame
+from foldmark.triggers import Sizes, expected_next
 
 
 def space(**budget: int) -> Room:
@@ -41,6 +42,23 @@ def test_where_nothing_is_cached_every_token_less_pays() -> None:
 
 @pytest.mark.parametrize(("growth", "expected"), [(200, False), (4_000, True)])
 def test_with_prices_the_next_compaction_is_where_the_rent_rule_will_make_it(growth: int, expected: bool) -> None:
-    """X = Y + sqrt(2 g w Y / r): 16,000 + 8,944 at 200 a request, 16,000 + 40,000 at 4,000."""
+    """X = Y + sqrt(2 g w Y / r) without a static prefix: 16,000 + 8,944 at 200 a request, 16,000 + 40,000 at 4,000."""
     priced = Price(read=0.1, write=1.25)
     assert pays(space(), priced, after=20_000, shed=5_000, rewritten=2_900, growth=growth) is expected
+
+
+@pytest.mark.parametrize("static", [0, 9_000, 60_000])
+@pytest.mark.parametrize("growth", [300.0, 1_000.0, 2_500.0])
+@pytest.mark.parametrize("read", [0.025, 0.1, 0.5])
+def test_an_epoch_expects_the_next_compaction_where_the_trigger_does(static: int, growth: float, read: float) -> None:
+    """Both say X - Y = sqrt(2 g K / r): with a large static prefix they said it with two different K."""
+    priced = Price(read=read, write=1.25)
+    policy = Policy.coding(prices=priced)
+    wide = room(Frame(window=1_000_000, static_tokens=static), policy)
+    measured = Sizes(whole=static + 20_000, alive=0, landed=static + wide.landing, past=())
+    expected = expected_next(policy, wide, measured, growth)[0] - static
+    shed = 5_000
+    turning = read * shed * (expected - 20_000) / growth / (1.25 - read)  # what may be rewritten so that it just pays
+    for rewritten, outcome in ((int(0.99 * turning), True), (int(1.01 * turning) + 1, False)):
+        case = {"after": 15_000, "shed": shed, "rewritten": rewritten, "growth": growth}
+        assert pays(wide, priced, **case) is outcome  # type: ignore[arg-type]

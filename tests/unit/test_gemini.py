@@ -393,6 +393,16 @@ def test_images_that_gemini_refuses_are_named_and_reported() -> None:
     assert wire.lost([event]) == ["2 x image of type image/gif"]
 
 
+def test_an_image_of_a_result_that_only_others_take_is_reported() -> None:
+    shown = Event(
+        role="tool",
+        origin="tool",
+        parts=(ToolResult("a", "taken", "f", images=(Image(media_type="image/gif", data="R0lG"),)),),
+    )
+    assert "R0lG" not in str(contents(user("go"), assistant("", ToolCall("a", "f")), shown))
+    assert wire.lost([shown]) == ["1 x image that cannot be sent"]
+
+
 def test_blocks_of_other_providers_are_left_out_and_reported() -> None:
     event = Event(role="user", origin="user", parts=(Text("see"), Opaque("anthropic", {"type": "document"})))
     assert contents(event) == [spoken({"text": "see"}, {"text": "[a document block of another provider is left out]"})]

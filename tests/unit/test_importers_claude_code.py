@@ -179,3 +179,37 @@ def test_a_message_that_cannot_be_read_names_line_and_field() -> None:
 )
 def test_texts_of_the_program_are_told_from_the_users(text: str, by_program: bool) -> None:
     assert is_written_by_program(text) is by_program
+
+
+def all_texts(imported: Imported) -> list[str]:
+    texts = [event.text for event in imported.events]
+    return texts + [text for child in imported.children for text in all_texts(child.imported)]
+
+
+@pytest.mark.parametrize("lost", range(len(SAMPLE.read_text().splitlines())))
+def test_a_lost_line_costs_that_line_and_never_what_stands_before_it(lost: int) -> None:
+    """The beginning of a session must not become a way not taken because one record in the middle is gone."""
+    whole = read(rows())
+    left = read([row for at, row in enumerate(rows()) if at != lost])
+    first = next(event for event in whole.events if event.is_user)
+    if first.text not in json.dumps(rows()[lost]):
+        assert any(event.text == first.text for event in left.events)
+    assert len(left.events) >= len(whole.events) - 6 or lost == len(rows()) - 1
+
+
+def test_a_lost_parent_is_said_with_what_to_do() -> None:
+    records = rows()
+    at = next(n for n, row in enumerate(records) if row.get("parentUuid") and n > 3 and not row.get("isSidechain"))
+    records[at] = {**records[at], "parentUuid": "gone"}
+    assert any("foldmark doctor" in line for line in read(records).warnings)
+
+
+def test_two_records_of_one_id_with_other_content_are_both_kept() -> None:
+    records = rows()
+    at = next(n for n, row in enumerate(records) if row.get("type") == "user" and not row.get("isSidechain"))
+    other = {**records[at], "message": {**records[at]["message"], "content": "Words of another record."}}
+    found = read([*records[: at + 1], other, *records[at + 1 :]])
+    assert "Words of another record." in all_texts(found)
+    assert any("has other content" in line for line in found.warnings)
+    again = read([*records[: at + 1], records[at], *records[at + 1 :]])
+    assert all_texts(again) == all_texts(read(records))

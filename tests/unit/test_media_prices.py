@@ -123,3 +123,28 @@ def test_recordings_cost_their_seconds_and_files_their_pages_or_bytes() -> None:
     assert file_tokens(10_000_000, pages=3) == 7_500
     assert file_tokens(0) == 2_500
     assert file_tokens(120_000) == 7_500
+
+
+FRONTS = ("", "us.anthropic.", "bedrock/anthropic.", "vertex_ai/", "openrouter/maker/", "databricks-", "models/", "eu.")
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("model", ["claude-sonnet-4-20250514", "claude-opus-5-5", "gemini-2.5-flash", "gpt-4o-mini"])
+@pytest.mark.parametrize("end", ["", "-v1:0", ":free", "@20250514"])
+def test_what_clouds_and_gateways_put_around_a_models_name_does_not_change_its_price(
+    front: str, model: str, end: str
+) -> None:
+    image = sized(1920, 1080)
+    assert image_tokens(image, "openai-chat", front + model + end) == image_tokens(image, "", model)
+
+
+@pytest.mark.parametrize("front", ["openai/", "openrouter/openai/", "azure/", "ft:"])
+@pytest.mark.parametrize("model", ["o3", "o3:free", "o1-mini", "o4-mini-2025-04-16"])
+def test_the_shortest_names_are_known_where_they_stand_alone(front: str, model: str) -> None:
+    image = sized(300, 200)
+    assert image_tokens(image, "some-gateway", front + model) == image_tokens(image, "openai", model)
+
+
+@pytest.mark.parametrize("model", ["aidc/marco-o1", "minigpt-4", "llama-9", "bedrock/amazon.nova-pro-v1:0", "o14"])
+def test_a_name_that_only_looks_like_a_known_one_keeps_the_neutral_price(model: str) -> None:
+    assert image_tokens(sized(1920, 1080), "some-gateway", model) == IMAGE_TOKENS

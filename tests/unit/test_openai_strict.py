@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldmark import MemoryStore, Policy, Session
-from foldmark.events import Event, Image, Text, ToolCall, assistant, injected, result, user
+from foldmark.events import Event, Image, Reasoning, Text, ToolCall, assistant, injected, result, user
 from foldmark.wire import by_name, openai_chat, openai_strict
 from making import long_session, tool_round
 from pairs import pair_errors
@@ -83,3 +83,31 @@ def test_our_own_payload_that_comes_back_is_recognised() -> None:
         found = session.follow([*messages, {"role": "user", "content": f"Turn {turn}?"}], wire=openai_strict)
         assert [event.text for event in found.new] == [f"Turn {turn}?"]
         session.record(assistant(f"Answer {turn}."))
+
+
+def thought(**raw: Any) -> Event:
+    words = str(next(iter(raw.values())))
+    return Event(role="assistant", origin="agent", parts=(Reasoning(words, "openai", raw), Text(f"after {words}")))
+
+
+def test_reasoning_of_messages_that_become_one_is_joined_like_their_words() -> None:
+    events = [user("a"), thought(reasoning_content="r1"), thought(reasoning_content="r2"), user("b")]
+    assert openai_strict.write("", [], events)["messages"][1] == {
+        "role": "assistant",
+        "content": "after r1\n\nafter r2",
+        "reasoning_content": "r1\n\nr2",
+    }
+    assert openai_strict.lost(events) == []
+    details = [{"type": "reasoning.text", "text": "d1"}], [{"type": "reasoning.encrypted", "data": "d2"}]
+    events[1:3] = [thought(reasoning="r1", reasoning_details=details[0]), thought(reasoning_details=details[1])]
+    joined = openai_strict.write("", [], events)["messages"][1]
+    assert (joined["reasoning"], joined["reasoning_details"]) == ("r1", [*details[0], *details[1]])
+
+
+def test_reasoning_of_one_step_in_two_records_is_joined_on_the_wire_it_stands_for_too() -> None:
+    call = ToolCall("c", "f", "{}")
+    first = Event(role="assistant", parts=(Reasoning("r1", "openai", {"reasoning_content": "r1"}), call))
+    events = [user("a"), first, thought(reasoning_content="r2"), result("c", "x", name="f"), user("b")]
+    for wire in (openai_chat, openai_strict):
+        message = wire.write("", [], events)["messages"][1]
+        assert (message["reasoning_content"], len(message["tool_calls"])) == ("r1\n\nr2", 1)

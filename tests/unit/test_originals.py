@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foldmark import MemoryStore, Policy, Session, user
+from foldmark import MemoryStore, Policy, Session, SQLiteStore, user
 from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, fingerprint
 from foldmark.originals import images_of, pictured, whole
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 
 
 def picture(number: int, size: int = 30_000, width: int = 800, height: int = 600) -> str:
@@ -114,16 +115,72 @@ def test_a_body_and_the_images_of_one_result_have_numbers_of_their_own() -> None
     assert [image.data for image in images_of(session.load("artifact:2.3").events[0])] == [picture(2)]
 
 
-def test_an_image_whose_body_was_deleted_is_left_out_and_the_request_stays_valid() -> None:
+WIRES = (openai_chat, openai_responses, anthropic, gemini)
+
+
+def with_an_unreadable_picture(harm: str, folder: Path) -> tuple[Session, Path, bytes]:
+    """A session whose two pictures cannot be read, one file of them and what was in it."""
+    session = Session("s", store=SQLiteStore(folder / "a.db"))
+    session.record(*[shown(1), *screenshot(2), assistant("I see."), user("Go on.")])
+    kept = session.store.log(session.key)[0].artifacts[0].sha256
+    for sha256 in [one.sha256 for event in session.store.log(session.key) for one in event.artifacts]:
+        [file] = folder.rglob(sha256)
+        data = file.read_bytes()
+        if harm == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(data[: len(data) // 2] if harm == "cut" else data[:40] + b"\xff\xff\xff" + data[43:])
+        if sha256 == kept:
+            first, whole_file = file, data
+    return session, first, whole_file
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.NAME)
+@pytest.mark.parametrize("harm", ["gone", "cut", "flipped"])
+def test_a_picture_that_cannot_be_read_is_named_truly_and_stops_no_request(
+    wire: Any, harm: str, tmp_path: Path
+) -> None:
+    session, _, _ = with_an_unreadable_picture(harm, tmp_path)
+    made = session.request(wire=wire, window=100_000)
+    said = "is gone" if harm == "gone" else "cannot be read"
+    payload = made.payload()
+    text = str(payload)
+    assert f"[an image of 800x600; its body {said}: artifact:1]" in text
+    assert f"[an image of 800x600; its body {said}: artifact:3]" in text
+    assert "shot 2" in text
+    assert "cannot be sent" not in text
+    assert made.lost() == []
+    problems = wire.validate(payload, suspected=True)
+    assert [problem for problem in problems if problem.code != "tools_missing"] == []
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.NAME)
+def test_a_payload_with_the_words_for_a_lost_picture_is_recognised(wire: Any, tmp_path: Path) -> None:
+    session, _, _ = with_an_unreadable_picture("gone", tmp_path)
+    messages = session.request(wire=wire, window=100_000).payload()[wire.MESSAGES]
+    more = session.follow([*messages, *wire.write("", [], [user("And now?")])[wire.MESSAGES]], wire=wire)
+    assert more.forked_at is None
+    assert [event.text for event in more.new if event.text] == ["And now?"]
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut", "flipped"])
+def test_a_picture_that_is_put_back_is_shown_again_in_the_same_process(harm: str, tmp_path: Path) -> None:
+    session, file, data = with_an_unreadable_picture(harm, tmp_path)
+    assert picture(1) not in str(session.request(wire=anthropic, window=100_000).payload())
+    file.write_bytes(data)
+    text = str(session.request(wire=anthropic, window=100_000).payload())
+    assert picture(1) in text
+    assert "artifact:1]" not in text
+    assert "artifact:3]" in text
+
+
+def test_an_image_without_its_data_is_not_called_an_unsupported_type() -> None:
     session = Session("s", store=MemoryStore())
-    session.record(*[shown(1), assistant("I see."), user("Go on.")])
-    [sha256] = [one.sha256 for event in session.store.log(session.key) for one in event.artifacts]
-    session.artifacts.delete(session.key.tenant, [sha256])
-    for wire in (openai_chat, anthropic):
-        payload = session.request(wire=wire, window=100_000).payload()
-        assert wire.validate(payload, suspected=True) == [] or all(
-            problem.code == "tools_missing" for problem in wire.validate(payload, suspected=True)
-        )
+    session.record(shown(1))
+    event = session.store.log(session.key)[0]
+    for wire in WIRES:
+        text = str(wire.write("", [], [event]))
+        assert "[an image of type image/png whose data is not at hand]" in text, wire.NAME
 
 
 def test_messages_without_images_stay_the_same_objects() -> None:

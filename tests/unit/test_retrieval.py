@@ -7,6 +7,7 @@ from foldmark.artifacts import MemoryArtifacts
 from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event, Reading, ToolCall, ToolResult, assistant, control, result, user
 from foldmark.memory import MemoryStore
+from foldmark.policy import Policy
 from foldmark.refs import Ref, parse
 from foldmark.retrieval import (
     INDEXED_CHARACTERS,
@@ -20,6 +21,7 @@ from foldmark.retrieval import (
     snippets,
     widen,
 )
+from foldmark.session import Session
 from foldmark.store import Key, SessionInfo
 from foldmark.words import words
 
@@ -259,3 +261,15 @@ def test_bytes_that_are_no_text_are_paged_one_character_a_byte() -> None:
 def test_lone_surrogates_survive_paging() -> None:
     text = "a\ud800b\n" * 500
     assert "".join(page.text for page in pages(text.encode("utf-8", "surrogatepass"), "artifact:1", 100)) == text
+
+
+def test_a_line_of_trouble_in_the_middle_of_a_huge_body_is_found_at_its_line() -> None:
+    """Only both ends of a body over a megabyte are indexed whole; what a preview shows of its middle is found too."""
+    rows = [f"row {number} of quiet work with nothing to tell" for number in range(60_000)]
+    rows[30_000] = "ERROR QX-48151: the walrus refused"
+    made = Session("s", policy=Policy.coding())
+    made.record(user("Go."), assistant("", ToolCall("c", "bash", "{}")), result("c", "\n".join(rows), name="bash"))
+    hit = made.search("QX-48151")[0]
+    assert hit.ref == "event:3"
+    assert hit.at == "artifact:3#L30001-30001"
+    assert made.load(hit.at).text.strip() == rows[30_000]

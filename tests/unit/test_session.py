@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,7 @@ from foldmark import (
     result,
     user,
 )
-from foldmark.wire import anthropic, openai_chat
+from foldmark.wire import anthropic, gemini, openai_chat
 from making import long_session, tool_round
 
 BASH = {"name": "bash", "description": "run", "parameters": {"type": "object"}}
@@ -356,3 +357,25 @@ def test_an_event_that_shows_a_preview_leads_to_its_body() -> None:
     assert made.load(loaded.next, limit=10**6).text == body
     assert made.load("event:4").next == ""
     assert made.load("event:3", before=1, after=1).next == "artifact:3"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [lambda s: s.peek(), lambda s: s.peek(gemini), Session.explain, Session.next_compaction],
+    ids=["peek", "peek for another wire", "explain", "next_compaction"],
+)
+@pytest.mark.parametrize("window", [None, 50_000])
+def test_looking_at_the_next_request_changes_nothing_in_it(
+    look: Callable[[Session], object], window: int | None
+) -> None:
+    """One who peeked for another wire, or before the window was said, decided what the next request was built for."""
+    seen, plain = session(policy=Policy.coding(run="manual")), session(policy=Policy.coding(run="manual"))
+    for made in (seen, plain):
+        made.record(*long_session(5))
+    look(seen)
+    for wire in (anthropic, None):
+        mine, other = (made.request(window=window, wire=wire) for made in (seen, plain))
+        look(seen)
+        assert (mine.wire.NAME, mine.ceiling, mine.report) == (other.wire.NAME, other.ceiling, other.report)
+        assert mine.payload() == other.payload()
+        assert seen.store.view(seen.key).state == plain.store.view(plain.key).state

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
+import select
 import signal
 import sqlite3
 import threading
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -226,3 +230,97 @@ def test_a_killed_writer_loses_nothing_that_was_acknowledged_and_leaves_index_an
     assert found == [f"needle{number}" for number in range(len(found))]
     assert [len(store.find(MAIN, [text]).found) for text in found] == [1] * len(found)
     assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def in_a_fork(work: Callable[[], object]) -> str:
+    """What the work says in a forked process; "still running" when it hangs for 20 s."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if not pid:  # pragma: no cover
+        try:
+            os.write(writes, repr(work()).encode())
+        except BaseException as error:
+            os.write(writes, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writes)
+    ended, _, _ = select.select([reads], [], [], 20)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with os.fdopen(reads) as file:
+        return file.read() if ended else "still running"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_works_while_another_thread_of_the_parent_holds_the_lock(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.db")
+    add(store, "1")
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store._writing():
+            holds.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holds.wait()
+    try:
+        assert in_a_fork(lambda: texts(store)) == "['1']"
+    finally:
+        done.set()
+        thread.join()
+    add(store, "2")
+    assert in_a_fork(lambda: [add(store, "3"), in_a_fork(lambda: add(store, "4")), texts(store)][2]) == repr(
+        ["1", "2", "3", "4"]
+    )
+    assert texts(store) == ["1", "2", "3", "4"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_opens_connections_of_its_own_and_leaves_those_of_the_parent_alone(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.db")
+    add(store, "1")
+    ready, done = threading.Event(), threading.Event()
+
+    def read() -> None:
+        texts(store)
+        assert store._db
+        ready.set()
+        done.wait(60)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    ready.wait()
+    inherited = [db for _, db in store._places._open]
+    assert len(inherited) == 2
+
+    def child() -> tuple[bool, int, list[bool]]:
+        add(store, "2")
+        mine = store._db
+        own = [db for _, db in store._places._open]
+        store.close()
+        return mine not in inherited, len(own), [is_open(db) for db in inherited]
+
+    try:
+        assert in_a_fork(child) == repr((True, 1, [True, True]))
+        assert [is_open(db) for db in inherited] == [True, True]
+        assert texts(store) == ["1", "2"]
+    finally:
+        done.set()
+        thread.join()
+
+
+def is_open(db: sqlite3.Connection) -> bool:
+    """Asks nothing of SQLite: a connection of another thread or process may be asked this."""
+    try:
+        return db.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
+
+
+def test_a_store_that_nobody_holds_is_not_kept_for_forks(tmp_path: Path) -> None:
+    place = weakref.ref(SQLiteStore(tmp_path / "a.db")._places)
+    gc.collect()
+    assert place() is None

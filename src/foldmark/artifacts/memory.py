@@ -25,9 +25,10 @@ class MemoryArtifacts(Bodies):
     def has(self, tenant: str, sha256: str) -> bool:
         return sha256 in self._held.get(tenant, {})
 
-    def delete(self, tenant: str, hashes: Iterable[str]) -> int:
+    def delete(self, tenant: str, hashes: Iterable[str], *, before: float | None = None) -> int:
         held = self._held.get(tenant, {})
-        return sum(held.pop(sha256, None) is not None for sha256 in hashes)
+        doomed = [one for one in dict.fromkeys(hashes) if one in held and (before is None or held[one][2] <= before)]
+        return sum(held.pop(sha256, None) is not None for sha256 in doomed)
 
     def all(self, tenant: str) -> Iterator[tuple[str, float]]:
         yield from [(sha256, stored) for sha256, (_, _, stored) in self._held.get(tenant, {}).items()]

@@ -13,8 +13,8 @@ class Artifacts(Protocol):
     """A place for bodies, one namespace per tenant (sharing across tenants would reveal who holds what)."""
 
     def put(self, tenant: str, data: bytes) -> str:
-        """Store and return the sha256 (hex). Storing the same bytes again is a no-op that renews their
-        time."""
+        """Store and return the sha256 (hex). Storing the same bytes again renews their time, and mends them when they
+        were damaged."""
 
     def has(self, tenant: str, sha256: str) -> bool: ...
 
@@ -22,7 +22,7 @@ class Artifacts(Protocol):
         """(bytes, lines). Raises NotFound."""
 
     def read(self, tenant: str, sha256: str, start: int = 0, end: int | None = None) -> bytes:
-        """Bytes from `start` up to `end` (exclusive). Raises NotFound."""
+        """Bytes from `start` up to `end` (exclusive). Raises NotFound; StoreError when they are damaged."""
 
     def span(self, tenant: str, sha256: str, first: int, last: int) -> tuple[int, int]:
         """The bytes (start, end) of lines `first` to `last` (1-based, inclusive). Raises NotFound."""
@@ -39,8 +39,9 @@ class Artifacts(Protocol):
         far, when `seconds` have passed.
         """
 
-    def delete(self, tenant: str, hashes: Iterable[str]) -> int:
-        """Remove bodies; returns how many."""
+    def delete(self, tenant: str, hashes: Iterable[str], *, before: float | None = None) -> int:
+        """Remove bodies; returns how many. With `before` (seconds since 1970) those that were stored again after that
+        time stay: somebody is about to refer to them."""
 
     def all(self, tenant: str) -> Iterator[tuple[str, float]]:
         """(sha256, modification time) of everything stored for the tenant."""

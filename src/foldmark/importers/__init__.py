@@ -40,6 +40,7 @@ from foldmark.importers import (
     messages,
     mini_swe_agent,
     openhands,
+    payloads,
     pi,
     pydantic_ai_dump,
     react,
@@ -70,6 +71,7 @@ FORMATS: tuple[Format, ...] = (
     aider.FORMAT,
     console.FORMAT,
     react.FORMAT,
+    *payloads.FORMATS,
     messages.FORMAT,
 )
 

@@ -50,26 +50,30 @@ def read(document: Document, notes: Notes) -> list[Imported]:
     if main is rows:
         session = next((row.agent for row in rows if row.agent), session)
     reader = _Reader(rows, _side_chains(aside, rows, notes), notes)
-    imported = reader.session(_line_of(main), session)
+    imported = reader.session(_line_of(main, notes), session)
     unclaimed = [child for call_id in sorted(reader.chains) for child in reader.side_chains(call_id)]
     children = (*imported.children, *unclaimed)
     return [msgspec.structs.replace(imported, children=children, warnings=notes.lines())]
 
 
 def _rows(records: Iterable[tuple[int, Any]], notes: Notes) -> Iterator[Row]:
-    seen: set[str] = set()
+    seen: dict[str, Any] = {}
     for number, record in records:
         row = row_of(record, number, notes)
         if row.key in seen:
-            notes.warn(f"line {number} repeats the record {row.key}; the first is taken")
-            continue
-        seen.add(row.key)
+            same = seen[row.key] == record
+            what = "repeats the record" if same else "has other content under the id of a record in front,"
+            notes.warn(f"line {number} {what} {row.key}; {'the first is taken' if same else 'it is kept as its own'}")
+            if same:
+                continue
+            row = msgspec.structs.replace(row, key=f"{row.key}/{number}")
+        seen[row.key] = record
         yield row
 
 
-def _line_of(rows: list[Row]) -> Line:
-    """Rows as a tree. A compaction boundary has no parent: it goes on from its logical one, else from the
-    row before."""
+def _line_of(rows: list[Row], notes: Notes) -> Line:
+    """Rows as a tree. A compaction boundary has no parent: it goes on from its logical one, else from the row before.
+    So does a row whose parent was lost: the beginning of the session must not become a way not taken."""
     known = {row.key: row for row in rows}
     nodes: list[Node] = []
     before = ""
@@ -77,6 +81,12 @@ def _line_of(rows: list[Row]) -> Line:
         parent = row.parent
         if row.is_boundary and parent not in known:
             parent = row.logical_parent if row.logical_parent in known else before
+        elif parent and parent not in known and before:
+            notes.warn(
+                f"line {row.number} goes on from a record that is not in the file ({parent}); it was joined to the one "
+                "in front. `foldmark doctor` shows what is missing"
+            )
+            parent = before
         nodes.append(Node(row.key, parent, row.number, row.is_message))
         before = row.key if row.in_tree else before
     by_message: dict[str, list[str]] = {}
@@ -153,7 +163,7 @@ class _Reader:
     def side_chains(self, call_id: str) -> Iterator[Child]:
         for chain in self.chains.pop(call_id, ()):
             name = chain[0].agent or call_id or f"side-{chain[0].key[:8]}"
-            yield Child(kind="child", imported=self.session(_line_of(chain), name), call_id=call_id)
+            yield Child(kind="child", imported=self.session(_line_of(chain, self.notes), name), call_id=call_id)
 
 
 FORMAT = Format(NAME, sniff, read)

@@ -48,7 +48,7 @@ def shorten(text: str) -> str:
         return text
     trouble: list[str] = []
     size = 0
-    for line in _trouble_lines(text, _HEAD, len(text) - _TAIL):
+    for _, line in trouble_lines(text, _HEAD, len(text) - _TAIL):
         trouble.append(line)
         size += len(line)
         if size > _TROUBLE:
@@ -56,8 +56,8 @@ def shorten(text: str) -> str:
     return "\n".join((text[:_HEAD], *trouble, text[-_TAIL:]))
 
 
-def _trouble_lines(text: str, start: int, stop: int) -> Iterator[str]:
-    """The first 240 characters of every line of trouble in a stretch of a text."""
+def trouble_lines(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """(where it begins, its first 240 characters) of every line of trouble in a stretch of a text."""
     while start < stop:
         end = min(stop, text.find("\n", min(start + _STRETCH, stop)) + 1 or stop, start + 2 * _STRETCH)
         piece = text[start:end]
@@ -68,7 +68,7 @@ def _trouble_lines(text: str, start: int, stop: int) -> Iterator[str]:
             while found := _TROUBLE_WORD.search(low, at):
                 first = low.rfind("\n", 0, found.start()) + 1
                 at = low.find("\n", found.end()) + 1 or len(low)
-                yield piece[first : min(at, first + 240)].rstrip("\n")
+                yield start + first, piece[first : min(at, first + 240)].rstrip("\n")
         start = end
 
 

@@ -1,6 +1,6 @@
 """Connections of a SQLite store: one for each thread of each process, writers behind one lock.
 
-Knows nothing of tables.
+A forked process opens its own: SQLite forbids to use or to close one that was carried across. Knows nothing of tables.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from foldmark.sqlite.refusals import refused
 from foldmark.sqlite.schema import connect
@@ -22,22 +23,29 @@ class Connections:
         self._path, self._lock, self._full = path, lock, full
         self._local = threading.local()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._inherited: list[tuple[threading.Thread, sqlite3.Connection]] = []  # held, or Python would close them
+        _everywhere.add(self)
 
     @property
     def mine(self) -> sqlite3.Connection:
-        """This thread's connection; a forked process opens its own (SQLite forbids carrying one across)."""
-        held = getattr(self._local, "held", None)
-        if held is None or held[0] != os.getpid():
-            db = connect(self._path, full=self._full)
-            self._local.held = held = (os.getpid(), db)
+        """This thread's connection."""
+        held: sqlite3.Connection | None = getattr(self._local, "held", None)
+        if held is None:
+            self._local.held = held = connect(self._path, full=self._full)
             with self._lock:
                 for thread, old in self._open:
                     if not thread.is_alive():
                         old.close()
                 self._open = [pair for pair in self._open if pair[0].is_alive()]
-                self._open.append((threading.current_thread(), db))
-        connection: sqlite3.Connection = held[1]
-        return connection
+                self._open.append((threading.current_thread(), held))
+        return held
+
+    def start_anew(self) -> None:
+        """What a forked process does first: no connection is its own, and whoever held the lock is not here."""
+        self._lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the standard library does with its locks
+        self._inherited += self._open
+        self._open = []
+        self._local = threading.local()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -72,3 +80,15 @@ class Connections:
             db.close()
         self._open.clear()
         self._local = threading.local()
+
+
+_everywhere: WeakSet[Connections] = WeakSet()
+
+
+def _start_anew() -> None:
+    for each in list(_everywhere):
+        each.start_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

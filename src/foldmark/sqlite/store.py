@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from foldmark.artifacts import Artifacts, FileArtifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.errors import HasForks, HeadMoved, StaleBoundary, StoreError
@@ -239,7 +241,7 @@ class SQLiteStore:
     def view(self, key: Key) -> View:
         with self._lock, self._reading() as db:
             known = self._get(key)
-            return build_view(
+            view = build_view(
                 key,
                 known.log,
                 scope_of(db, known, key),
@@ -247,6 +249,7 @@ class SQLiteStore:
                 scopes.state(db, known, key),
                 scopes.attempts(db, known, key),
             )
+            return msgspec.structs.replace(view, secret=self._secret)
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         with self._writing() as db:

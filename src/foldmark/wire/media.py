@@ -31,5 +31,8 @@ def is_supported(image: Image) -> bool:
 
 
 def left_out(image: Image) -> str:
-    """What is written in place of an image that no provider takes."""
-    return f"[an image of type {image.media_type or 'unknown'} cannot be sent here]"
+    """What is written in place of an image that no provider takes, or whose data is not here."""
+    kind = image.media_type or "unknown"
+    if image.artifact and not (image.data or image.url):
+        return f"[an image of type {kind} whose data is not at hand]"
+    return f"[an image of type {kind} cannot be sent here]"
