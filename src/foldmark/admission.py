@@ -191,6 +191,7 @@ def _admit_words(event: Event, policy: Policy, redact: Redact, meter: tokens.Tok
 
 
 _OPENING = re.compile(r"^[ \t]*(?:(?P<fence>`{3,}|~{3,})|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>)[^\n]*$", re.MULTILINE)
+_CLOSING = re.compile(r"</([A-Za-z][\w-]*)>")
 _BLOCK = 1_000
 """Characters: a shorter block saves less than its own preview and ref cost."""
 
@@ -217,19 +218,18 @@ def split_words(text: str, limit: int, meter: tokens.TokenCounter) -> list[tuple
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Insides of fenced and tagged blocks that begin a line, outermost only; an open fence never ends."""
     at = 0
-    unclosed: set[str] = set()
+    last = {closing[1]: closing.start() for closing in _CLOSING.finditer(text)}
     while opening := _OPENING.search(text, at):
         start = at = min(len(text), opening.end() + 1)
         if fence := opening["fence"]:
             closing = re.compile(rf"^[ \t]*{fence}[ \t]*$", re.MULTILINE).search(text, start)
             end, at = closing.span() if closing else (len(text), len(text))
         else:
-            tag = f"</{opening['tag']}>"
             start = opening.end("tag") + 1
-            end = -1 if tag in unclosed else text.find(tag, start)
-            if end < 0:
-                unclosed.add(tag)
+            if last.get(opening["tag"], -1) < start:
                 continue
+            tag = f"</{opening['tag']}>"
+            end = text.find(tag, start)
             start = text.find(">", start - 1) + 1
             at = end + len(tag)
         yield start, end

@@ -6,7 +6,7 @@ room instead of inflating every count, so that choices inside a request never de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -100,8 +100,10 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictu
         reserve = min(16_000, round(window * 0.12))
     margin = max(512, round(window * (0.01 if found.samples >= 2 else 0.03)))
     most = budget.cap_share * (window - reserve)
-    if found.samples == 1 and found.ours(most) - static < LEAST_CAP <= most - static:
-        found = Correction(samples=1)  # one usage may be another request's: alone it refuses nothing
+    if found.ours(most) - static < LEAST_CAP <= most - static:
+        # Usages may be another request's, or sums: what was learned refuses nothing by itself, since no request would go
+        # out any more and nothing new could be learned.
+        found = Correction(samples=1)
     ceiling = found.ours(window - reserve - margin)
     cap = found.ours(most) - static
     if cap < LEAST_CAP:
@@ -144,9 +146,10 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictu
     )
 
 
-def room_for(view: View, frame: Frame, policy: Policy) -> Room:
-    """The room for the next request of a view: with its images at the price of the provider that will read them."""
-    pictures = difference((*view.kept, *view.events), frame.wire, _reader(frame, view.state))
+def room_for(view: View, frame: Frame, policy: Policy, shown: Sequence[Event]) -> Room:
+    """The room for the next request of a view. `shown` are its events as the mark shows them: an image that is still
+    there has the price of the provider that will read it, one that left as a line has none."""
+    pictures = difference((*view.kept, *shown), frame.wire, _reader(frame, view.state))
     return room(frame, policy, view.state, pictures=pictures)
 
 

@@ -14,22 +14,28 @@ from foldmark.budget import Room
 from foldmark.drafts import Draft, Request, Sizes, cost, priced, static_tokens, without_thinking
 from foldmark.errors import BudgetExceeded
 from foldmark.events import Event, ToolCall
-from foldmark.kinds import recognise
+from foldmark.kinds import on_screen, recognise
+from foldmark.redact import Redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Change, Report
 from foldmark.rounds import border, newest_user, rounds, unread_round
 from foldmark.tokens import count
 
 
-def fit(draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int | None = None) -> Request:
+def fit(
+    draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int | None = None,
+    redact: Redactor = lambda text: text,
+) -> Request:  # fmt: skip
     """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; older results as
     outcome lines; oldest whole rounds out, but for what the user said in them; the newest results as short previews;
     the user's older words. Never dropped: the newest real user message, open calls, the unread tool round, what is
-    kept. Thinking that is bound to its prefix leaves with anything else."""
+    kept. Thinking that is bound to its prefix leaves with anything else. `redact` hides the secrets of what is shown
+    shorter."""
     static = static_tokens(draft.system, draft.tools)
     newest = _newest(draft)
     drop_rounds, drop_words = partial(_drop_rounds, newest=newest), partial(_drop_words, newest=newest)
-    for step in (_as_is, _demote_older, drop_rounds, _shrink_newest, drop_words):
+    demote_older, shrink_newest = partial(_demote_older, redact=redact), partial(_shrink_newest, redact=redact)
+    for step in (_as_is, demote_older, drop_rounds, shrink_newest, drop_words):
         draft = step(draft, room.ceiling - static - room.extra(draft.messages))
         if room.bound_thinking and step is not _as_is:
             draft = _unbound(draft)
@@ -125,7 +131,8 @@ def _shorten(
     limit: int,
     reason: str,
     wanted: Callable[[int, Event], bool],
-    short: Callable[[Event, ToolCall | None], str],
+    short: Callable[[str, ToolCall | None], str],
+    redact: Redactor,
 ) -> Draft:
     messages = list(draft.messages)
     calls: dict[str, ToolCall] = {}  # ids come again in some logs: a result belongs to the last call in front of it
@@ -138,7 +145,8 @@ def _shorten(
             break
         if result is None or not event.seq or not wanted(at, event):
             continue
-        text = f"{short(event, calls.get(result.call_id))} [whole: {event_ref(event.seq)}]"
+        said = redact(short(_hidden(result.text, redact), calls.get(result.call_id)))
+        text = f"{said} [whole: {event_ref(event.seq)}]"
         new = priced(msgspec.structs.replace(event, parts=(msgspec.structs.replace(result, text=text, images=()),)))
         if new.tokens < event.tokens:
             messages[at] = new
@@ -147,22 +155,28 @@ def _shorten(
     return replace(draft, messages=tuple(messages), changes=tuple(changes[seq] for seq in sorted(changes)))
 
 
-def _outcome(event: Event, call: ToolCall | None) -> str:
-    text = event.result.text if event.result else ""
-    return recognise(text, call).outcome(text, call)
+def _hidden(text: str, redact: Redactor) -> str:
+    """The whole text without its secrets (half a key is not recognised), as a terminal shows it where a secret stands
+    only there."""
+    screen = on_screen(text)
+    hidden = redact(screen)
+    return hidden if screen is text or hidden != screen else redact(text)
 
 
-def _demote_older(draft: Draft, limit: int) -> Draft:
-    protected = _protected(draft)
-    return _shorten(draft, limit, "fit: older result as its outcome", lambda at, _: at not in protected, _outcome)
+def _demote_older(draft: Draft, limit: int, redact: Redactor) -> Draft:
+    def short(text: str, call: ToolCall | None) -> str:
+        return recognise(text, call).outcome(text, call)
+
+    protected, reason = _protected(draft), "fit: older result as its outcome"
+    return _shorten(draft, limit, reason, lambda at, _: at not in protected, short, redact)
 
 
-def _shrink_newest(draft: Draft, limit: int) -> Draft:
-    def short(event: Event, call: ToolCall | None) -> str:
-        text = event.result.text if event.result else ""
+def _shrink_newest(draft: Draft, limit: int, redact: Redactor) -> Draft:
+    def short(text: str, call: ToolCall | None) -> str:
         return recognise(text, call).preview(text, 300, count)
 
-    return _shorten(draft, limit, "fit: newest result as a preview", lambda at, _: at >= draft.head, short)
+    reason = "fit: newest result as a preview"
+    return _shorten(draft, limit, reason, lambda at, _: at >= draft.head, short, redact)
 
 
 def _unbound(draft: Draft) -> Draft:

@@ -60,6 +60,8 @@ def record(
     store.append(
         key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now
     )
+    for body in (one for one in bodies if not artifacts.has(key.tenant, one.sha256)):  # swept while no event named it
+        artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))
     return context
 
 
@@ -69,16 +71,16 @@ def request(
 ) -> Request:  # fmt: skip
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
     view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
-    space = room_for(view, frame, policy)
+    space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     mark = next_mark(view, policy, frame, now, room=space)  # moves only in an epoch
-    events, changes = clean(view.events, mark, policy)
+    events, changes = clean(view.events, mark, policy, view.secret)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(
         view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins
     )
-    made = fit(draft, space, wire, request_report(view, mark, frame), max_output=frame.max_output)  # or raises
-    made = made.with_messages(pictured(made.messages, artifacts, key.tenant))
-    made = named(made, view.state)  # whatever broke the stable prefix stands in the report
+    report, redact = request_report(view, mark, frame), redactor(view.secret, policy.redact)
+    made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
+    made = named(made.with_messages(pictured(made.messages, artifacts, key.tenant)), view.state)  # says what broke
     if not peek:
         store.sent(key, after_request(view.state, frame, mark, made, now), expected=view.mark)
         store.wrote(key, ours(made))
@@ -91,14 +93,14 @@ def compact(
 ) -> Report:
     """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
     view = store.view(key)
-    space = room_for(view, frame, policy)
+    space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     head = head_tokens(view.checkpoint, view.kept, policy.layout)
-    measured = sizes(view, dressed(*clean(view.events, view.mark, policy)), head, policy, space, now)
+    measured = sizes(view, dressed(*clean(view.events, view.mark, policy, view.secret)), head, policy, space, now)
     reason = due(view, policy, space, measured, now, force)
     if not reason:
         return not_due(view, space, measured.whole)
     mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
-    events = dressed(*clean(view.events, mark, policy))
+    events = dressed(*clean(view.events, mark, policy, view.secret))
     span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
     if not span:
         return ineffective(store, key, view, reason, measured.whole, now)

@@ -42,7 +42,7 @@ def image_tokens(image: Image, provider: str = "", model: str = "") -> int:
     width, height = size_of(image)
     if price is None:
         return max(85, min(IMAGE_TOKENS, round(width * height / 750))) if width else IMAGE_TOKENS
-    name = model.rpartition("/")[2].lower()
+    name = _bare(model)
     return price(width, height, image.detail, name) if width else max(IMAGE_TOKENS, price(*FULL_HD, "", name))
 
 
@@ -65,14 +65,18 @@ def _images(event: Event) -> Iterable[Image]:
 _MAKERS = (
     (re.compile(r"claude"), "anthropic"),
     (re.compile(r"gemini|gemma"), "google"),
-    (re.compile(r"gpt|chatgpt|o[134](-|$)|computer-use"), "openai"),
+    (re.compile(r"gpt|chatgpt|o[134]([-:@]|$)|computer-use"), "openai"),
+)
+_KNOWN = re.compile(
+    r"(?<![a-z0-9])(?:claude|gemini|gemma|chatgpt|gpt|computer-use)"
+    r"|(?<![^.:@])o[134](?![^-:@])"  # so short a name stands alone: others' models are called `marco-o1` too
 )
 _WIRES = (("anthropic", "anthropic"), ("gemini", "google"), ("google", "google"), ("vertex", "google"))
 
 
 def _maker(provider: str, model: str) -> str:
     """Whose prices apply: the model's maker when its name tells, else the provider's or wire's owner, else nobody's."""
-    name = model.rpartition("/")[2].lower()
+    name = _bare(model)
     for pattern, maker in _MAKERS:
         if pattern.match(name):
             return maker
@@ -80,6 +84,14 @@ def _maker(provider: str, model: str) -> str:
         if provider.lower().startswith(start):
             return maker
     return ""
+
+
+def _bare(model: str) -> str:
+    """The model's name without what gateways and clouds put in front: `us.anthropic.claude-sonnet-4-…` on Bedrock,
+    `vertex_ai/gemini-…` in LiteLLM, `ft:gpt-…` of one's own."""
+    name = model.rpartition("/")[2].lower()
+    known = _KNOWN.search(name)
+    return name[known.start() :] if known else name
 
 
 _STANDARD_CLAUDE = re.compile(r"claude-(?:instant|[123](?!\d)|(?:haiku|sonnet)-4|opus-4(?:[.-][0-6](?!\d)|-20|@|$))")

@@ -6,6 +6,8 @@ comes with the model-made summaries.)
 
 from __future__ import annotations
 
+from math import sqrt
+
 import msgspec
 
 
@@ -26,3 +28,13 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The plain input price, only to show amounts of money."""
     as_of: str = ""
     """When and where the numbers were read."""
+
+
+def swing(prices: Price, *, landing: int, static: int, growth: float) -> float:
+    """Tokens that a request grows above its `landing` until the rent rule compacts it: X - Y = sqrt(2 g K / r)
+    (docs/explanation/when.md), with K = (w - r) Y + r (Y + h) the cost of a compaction of a warm cache.
+
+    `landing` Y is above the `static` prefix h; `growth` g is tokens a request. `prices.read` must not be 0.
+    """
+    cost = (prices.write - prices.read) * landing + prices.read * (landing + static)
+    return sqrt(2 * growth * cost / prices.read)

@@ -82,7 +82,8 @@ class Session:
         self._root = session
         self._system = ""
         self._tools: tuple[Mapping[str, Any], ...] = ()
-        self._frame: Frame | None = None
+        self._frame: Frame | None = None  # the last one that a request or a compaction was made for
+        self._static = ("", 0)  # the static prefix that was counted last: its hash and its tokens
         self._sent: tuple[Frame, Request] | None = None  # the last request built here, until its reply comes
         self._assumption_was_said = False
         self.info = self.store.open(self.key)
@@ -272,7 +273,7 @@ class Session:
         Raises BudgetExceeded with the arithmetic when even the smallest valid request does not fit.
         """
         with self._lock:
-            frame = self._frame_for(system, tools, window, max_output, wire, model)
+            frame = self._frame = self._frame_for(system, tools, window, max_output, wire, model)
             report = self.compact(window=window, max_output=max_output) if self.policy.run == "inline" else None
             made = self._build(frame)
             return made if report is None else _with_report(made, report)
@@ -282,14 +283,17 @@ class Session:
             self.store, self.artifacts, self.policy, self.key, frame=frame, now=self._clock(), system=self._system,
             tools=self._tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
-        self._sent = self._sent if peek else (frame, made)
-        self._assumption_was_said = self._assumption_was_said or bool(frame.warnings)
+        if not peek:
+            self._sent = frame, made
+            self._assumption_was_said = self._assumption_was_said or bool(frame.warnings)
         return made
 
     def _frame_for(
         self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
         max_output: int | None, wire: Any, model: str = "",
     ) -> Frame:  # fmt: skip
+        """The frame of what is said now and, where nothing is said, of the last request. Whoever only looks (`peek`,
+        `explain`, `next_compaction`) must not keep it: it would change the next request."""
         self.describe(system=system, tools=tools)
         if wire is not None:
             by_name(wire.NAME)
@@ -297,7 +301,7 @@ class Session:
         size = window or self.policy.window or (last.window if last and not last.assumed else None)
         warnings = () if size or self._assumption_was_said else (_ASSUMED,)
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
-        self._frame = Frame(
+        return Frame(
             window=size or UNKNOWN_WINDOW,
             assumed=not size,
             max_output=max_output if max_output is not None else (last.max_output if last else None),
@@ -307,11 +311,10 @@ class Session:
             model=model or (last.model if last else ""),
             warnings=warnings,
         )
-        return self._frame
 
     def _static_tokens(self, text: str) -> int:
         key = _hash(text)
-        if getattr(self, "_static", ("", 0))[0] != key:
+        if self._static[0] != key:
             self._static = (key, static_tokens(self._system, self._tools))
         return self._static[1]
 
@@ -322,7 +325,7 @@ class Session:
     ) -> Report:
         """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`."""
         with self._lock:
-            frame = self._frame_for(None, None, window, max_output, None)
+            frame = self._frame = self._frame_for(None, None, window, max_output, None)
             return flows.compact(
                 self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, focus=focus
             )
@@ -357,10 +360,10 @@ class Session:
         with self._lock:
             frame = self._frame_for(None, None, None, None, None)
             view = self.store.view(self.key)
-            space = room_for(view, frame, self.policy)
-            events = dressed(*clean(view.events, view.mark, self.policy))
+            shown, changes = clean(view.events, view.mark, self.policy, view.secret)
+            space = room_for(view, frame, self.policy, shown)
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
-            measured = sizes(view, events, head, self.policy, space, self._clock())
+            measured = sizes(view, dressed(shown, changes), head, self.policy, space, self._clock())
             return expected_next(self.policy, space, measured, first=view.checkpoint is None)
 
 

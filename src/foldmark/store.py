@@ -163,7 +163,8 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a request is built from: the newest checkpoint of the scope, the kept events before its boundary,
     and every event after it that the scope sees, in order. `all_events` counts the scope's whole log. `pins` are the
-    pinned seqs, `pinned` the events of those at or before the boundary, kept already or not."""
+    pinned seqs, `pinned` the events of those at or before the boundary, kept already or not. `secret` keys the labels
+    of redacted secrets, as in `Context`."""
 
     key: Key
     checkpoint: Checkpoint | None
@@ -175,6 +176,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     all_events: int = 0
     head: int = 0
+    secret: bytes = b""
 
     @property
     def mark(self) -> Mark:

@@ -7,7 +7,6 @@ would remove have cost as much as the compaction costs now. Without prices a siz
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 
 import msgspec
 
@@ -15,7 +14,7 @@ from foldmark.budget import CHECKPOINT_FLOOR, Room
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
 from foldmark.events import Event
 from foldmark.policy import Policy
-from foldmark.prices import Price
+from foldmark.prices import Price, swing
 from foldmark.reports import Reason
 from foldmark.rounds import border, is_thinking
 from foldmark.store import View
@@ -171,13 +170,11 @@ def expected_next(
         size = room.static + (room.trigger if room.trigger < room.cap else room.cap)
         word = "target" if room.forced else "no prices are given, so the fixed size rules"
         return min(size, limit), word
-    read, write = policy.prices.read, policy.prices.write
-    if read <= 0:
+    if policy.prices.read <= 0:
         return limit, "cached tokens cost nothing, so only the cap counts"
     if growth is None:
         growth = (measured.whole - min(measured.past)) / len(measured.past) if measured.past else 1_000.0
-    body = measured.landed - room.static
-    cost = (write - read) * body + read * measured.landed
-    swing = sqrt(2 * max(growth, 1.0) * cost / read)
-    size = max(measured.landed + round(swing), room.static + room.nothing_below)
+    landing = measured.landed - room.static
+    added = swing(policy.prices, landing=landing, static=room.static, growth=max(growth, 1.0))
+    size = max(measured.landed + round(added), room.static + room.nothing_below)
     return min(size, limit), f"rent rule at {growth:,.0f} tokens of growth per request"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from foldmark.budget import Room
-from foldmark.prices import Price
+from foldmark.prices import Price, swing
 
 READ, WRITE = 0.1, 1.25
 """Without prices: a cached token at a tenth, a new one at five quarters of the plain price. The widest gap on sale, so
@@ -29,7 +27,7 @@ def pays(room: Room, prices: Price | None, *, after: int, shed: int, rewritten: 
 
 def _reach(room: Room, prices: Price | None, growth: float) -> float:
     """The size above the static prefix at which the next compaction is expected: the trigger, or where the rent of what
-    was added has paid for a rewriting (`docs/explanation/when.md`: X - Y = sqrt(2 g K / r))."""
+    was added has paid for a rewriting (`prices.swing`)."""
     if prices is None or room.forced or prices.read <= 0:
         return float(room.trigger)
-    return min(float(room.cap), room.landing + sqrt(2 * growth * prices.write * room.landing / prices.read))
+    return min(float(room.cap), room.landing + swing(prices, landing=room.landing, static=room.static, growth=growth))

@@ -19,6 +19,7 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Mark
 from foldmark.cleanup.epochs import pays
+from foldmark.cleanup.hiding import hiding
 from foldmark.cleanup.passes import BOUND, VERSION, shrink, unbound
 from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
@@ -47,33 +48,34 @@ class _Cleaned(msgspec.Struct):
     tokens: int
 
 
-_memory: dict[tuple[str, int, int, str, tuple[int, ...]], _Cleaned] = {}
+_memory: dict[tuple[str, int, int, str, tuple[int, ...], str], _Cleaned] = {}
 _MEMORY_SIZE = 16
 _lock = threading.Lock()
 
 
-def clean(events: Sequence[Event], mark: Mark, policy: Policy) -> tuple[list[Event], list[Change]]:
+def clean(events: Sequence[Event], mark: Mark, policy: Policy, secret: bytes = b"") -> tuple[list[Event], list[Change]]:
     """The events (ordered by seq) with those up to the mark shrunk, and one change per event that looks
-    different.
+    different. `secret` is the store's key for the labels of redacted secrets (`View.secret`).
 
     Pure and idempotent. Calls keep their arguments byte for byte; events after the mark are untouched.
     """
     count = bisect_right(events, max(mark.seq, mark.head), key=_seq)
     if not count:
         return list(events), []
-    done = _cleaned(tuple(events[:count]), mark, policy)
+    done = _cleaned(tuple(events[:count]), mark, policy, secret)
     return [*done.events, *events[count:]], list(done.changes)
 
 
-def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy) -> _Cleaned:
+def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy, secret: bytes) -> _Cleaned:
     """Remembered for as long as the very same event objects stand at or before the mark (and the head of bound
     thinking)."""
-    key = (marked[0].session, marked[0].seq, len(marked), options_of(policy), mark.pins)
+    hide = hiding(secret, policy.redact)
+    key = (marked[0].session, marked[0].seq, len(marked), options_of(policy), mark.pins, hide.name)
     known = _memory.get(key)
     if known and all(map(is_, known.marked, marked)):
         return known
     count = bisect_right(marked, mark.seq, key=_seq)
-    shrunk, changes = shrink(marked[:count], policy.cleanup, _extra(policy), frozenset(mark.pins))
+    shrunk, changes = shrink(marked[:count], policy.cleanup, _extra(policy), frozenset(mark.pins), hide)
     for event in marked[count:]:
         form = unbound(event)
         shrunk += [form] if form.parts else []
@@ -89,9 +91,9 @@ def _cleaned(marked: tuple[Event, ...], mark: Mark, policy: Policy) -> _Cleaned:
 
 
 def options_of(policy: Policy) -> str:
-    """Fingerprint of everything that decides inside `clean`: options, tool profiles, versions of the
-    passes."""
-    return _options(policy.cleanup, _extra(policy))
+    """Fingerprint of everything that decides inside `clean`: options, tool profiles, whether secrets are hidden,
+    versions of the passes."""
+    return _options(policy.cleanup, _extra(policy), policy.redact)
 
 
 def _extra(policy: Policy) -> tuple[Profile, ...]:
@@ -99,8 +101,8 @@ def _extra(policy: Policy) -> tuple[Profile, ...]:
 
 
 @lru_cache(maxsize=64)
-def _options(cleanup: Cleanup, profiles: tuple[Profile, ...]) -> str:
-    return blake2b(repr((VERSION, cleanup, profiles)).encode(), digest_size=8).hexdigest()
+def _options(cleanup: Cleanup, profiles: tuple[Profile, ...], redact: bool) -> str:
+    return blake2b(repr((VERSION, cleanup, profiles, redact)).encode(), digest_size=8).hexdigest()
 
 
 def mark_at(
@@ -159,7 +161,7 @@ def next_mark(
 def _pays(view: View, old: Mark, mark: Mark, policy: Policy, room: Room, above: int, shed: int) -> bool:
     """Whether an epoch that sheds so many tokens, and rewrites everything behind the first place that it changes, is
     cheaper than growing on."""
-    shown, (new, _) = clean(view.events, old, policy)[0], clean(view.events, mark, policy)
+    shown, new = (clean(view.events, one, policy, view.secret)[0] for one in (old, mark))
     same = next((at for at, (a, b) in enumerate(zip(shown, new, strict=False)) if a != b), min(len(shown), len(new)))
     rewritten = sum(event.tokens + MESSAGE_OVERHEAD for event in new[same:])
     requests = sum(event.role == "assistant" for event in view.events)
@@ -185,7 +187,7 @@ def _size(view: View, mark: Mark, policy: Policy) -> int:
     total = view.checkpoint.tokens if view.checkpoint else 0
     total += sum(event.tokens for event in view.kept)
     total += MESSAGE_OVERHEAD * (len(view.events) + len(view.kept))
-    total += _cleaned(tuple(view.events[:count]), mark, policy).tokens if count else 0
+    total += _cleaned(tuple(view.events[:count]), mark, policy, view.secret).tokens if count else 0
     return total + sum(event.tokens for event in view.events[count:])
 
 

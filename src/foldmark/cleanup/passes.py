@@ -15,6 +15,7 @@ from posixpath import normpath
 import msgspec
 
 from foldmark import tokens
+from foldmark.cleanup.hiding import Hiding
 from foldmark.drafts import without_thinking
 from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolResult
 from foldmark.kinds import (
@@ -31,11 +32,10 @@ from foldmark.kinds import (
 from foldmark.kinds.base import clip
 from foldmark.policy import Cleanup
 from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
-from foldmark.redact import redactor
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 
-VERSION = "2"
+VERSION = "3"
 """Rises whenever a pass decides or words anything differently: that is an epoch."""
 
 BOUND = "thinking that its provider refuses behind another prefix"
@@ -58,8 +58,9 @@ class Seen(msgspec.Struct, frozen=True):
 def shrink(
     marked: Sequence[Event],
     options: Cleanup,
-    profiles: tuple[Profile, ...] = (),
-    pins: frozenset[int] = frozenset(),
+    profiles: tuple[Profile, ...],
+    pins: frozenset[int],
+    hide: Hiding,
 ) -> tuple[list[Event], list[Change]]:
     """The marked events in their shorter form, and what changed. Pinned ones stay as they are."""
     seen = list(_results(marked, profiles))
@@ -76,7 +77,7 @@ def shrink(
     forms: dict[int, Event] = {}
     why: dict[int, str] = {}
     for one in old:
-        if form := _shorter(one, reasons.get(one.index, ""), options, profiles):
+        if form := _shorter(one, reasons.get(one.index, ""), options, profiles, hide):
             forms[one.index], why[one.index] = form
     if options.demote:
         for index, event, reason in _images_and_thinking(marked, forms, options.bound_thinking):
@@ -218,7 +219,9 @@ def _asked(call: ToolCall, text: str) -> tuple[str, str, int, str]:
     return call.name, call.arguments, text.count("\n"), steady(text.partition("\n")[0])
 
 
-def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...]) -> tuple[Event, str] | None:
+def _shorter(
+    one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, ...], hide: Hiding
+) -> tuple[Event, str] | None:
     """The result as one line, and why; None when it stays. Refusals stay: they are short, and bind the
     agent."""
     result, event = one.result, one.event
@@ -232,10 +235,11 @@ def _shorter(one: Seen, reason: str, options: Cleanup, profiles: tuple[Profile, 
     elif not reason or denial(result.text):
         return None
     elif is_poll:
-        text = _hide(f"[{reason}: {_last_words(result.text)}]")
+        text = hide.redact(f"[{reason}: {_last_words(hide.whole(result.text))}]")
     else:
         relation = f"; {reason}" if reason != "old result" else ""
-        text = _hide(f"[{headline(one.call, profiles)}: {_line(one)}{relation}]")
+        call = hide.call(one.call)  # secrets go before anything is cut: half a key is not recognised
+        text = hide.redact(f"[{headline(call, profiles)}: {_line(one, call, hide)}{relation}]")
     size = tokens.count(text)
     if size + _REF_TOKENS > event.tokens * 0.75:  # less is not worth a line that hides something
         return None
@@ -252,35 +256,33 @@ def _with_parts(event: Event, parts: tuple[Part, ...], size: int, what: str) -> 
     return msgspec.structs.replace(event, parts=parts, tokens=size, meta={**event.meta, _DONE: what})
 
 
-def _line(one: Seen) -> str:
+def _line(one: Seen, call: ToolCall | None, hide: Hiding) -> str:
     """The outcome of the whole body: noted at admission when the body is outside."""
     if one.result.artifact:
         said = one.event.meta.get("outcome") or f"{one.result.artifact.lines:,} lines of {one.result.artifact.kind}"
     else:
-        said = _outcome(one.event.plain, one.result.text, one.call)
+        said = _outcome(one.event.plain, one.result.text, call, hide)
     if one.result.is_error and "error" not in said.lower():
-        errors = error_lines(one.result.text) or [line for line in one.result.text.split("\n") if line.strip()][:1]
+        text = hide.whole(one.result.text)
+        errors = error_lines(text) or [line for line in text.split("\n") if line.strip()][:1]
         said = f"{said}; error: {' | '.join(error[:200] for error in errors)}"
     return said
 
 
-_outcomes: dict[tuple[str, int], str] = {}
+_outcomes: dict[tuple[str, int, str], str] = {}
 
 
-_hide = redactor(b"outcome lines")
-"""Cleaning has no store and so no store's key; a fixed one keeps the same line for the same event for ever."""
-
-
-def _outcome(plain: str, text: str, call: ToolCall | None) -> str:
-    """`kinds.outcome`, remembered by the event's fingerprint (a few dozen bytes instead of the text)."""
+def _outcome(plain: str, text: str, call: ToolCall | None, hide: Hiding) -> str:
+    """`kinds.outcome` of the text without its secrets, remembered by the event's fingerprint (a few dozen bytes instead
+    of the text)."""
     if not plain:
-        return outcome(text, call)
-    key = (plain, hash((call.name, call.arguments)) if call else 0)
+        return outcome(hide.whole(text), call)
+    key = (plain, hash((call.name, call.arguments)) if call else 0, hide.name)
     said = _outcomes.get(key)
     if said is None:
         if len(_outcomes) > 20_000:
             _outcomes.clear()
-        said = _outcomes[key] = outcome(text, call)
+        said = _outcomes[key] = outcome(hide.whole(text), call)
     return said
 
 

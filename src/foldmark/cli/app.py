@@ -10,7 +10,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from foldmark.cli import doctor_command, output
-from foldmark.cli.terminal import run, say, say_json, terminal
+from foldmark.cli.files import check_folder, write_whole
+from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
 from foldmark.policy import PRESETS
@@ -32,8 +33,18 @@ EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffec
 Db = Annotated[Path, typer.Option("--db", help="The database file.")]
 SessionId = Annotated[str, typer.Option("--session", help="Session id; default: the transcript's, else the newest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
-PolicyName = Annotated[str, typer.Option("--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file.")]
-Window = Annotated[int | None, typer.Option("--window", help="The model's context window in tokens [128000].")]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file; default: the session's own, else coding."
+    ),
+]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        "--window", help="The model's context window in tokens; default: the policy's, else the last one, else 128000."
+    ),
+]
 WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
 Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
 Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
@@ -58,14 +69,16 @@ def root(
 
 def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
     """One clear sentence on standard error (JSON too, when asked for), and the exit code: 4 when the work itself
-    failed, 2 when the input was bad."""
+    failed, 2 when the input was bad. A closed pipe is neither."""
+    if isinstance(error, BrokenPipeError):
+        raise error
     message = str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'the file'} cannot be read or written: {error.strerror or error}."
     code = 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
     if as_json:
         outcome = {"outcome": "failed"} if code == 4 else {}
-        say_json({**outcome, "error": type(error).__name__, "message": message})
+        whoever_reads(lambda: say_json({**outcome, "error": type(error).__name__, "message": message}))
     terminal(errors=True).tell(f"foldmark: {message}", "red")
     raise typer.Exit(code)
 
@@ -75,10 +88,10 @@ def compact(
     transcript: Transcript,
     window: Window = None,
     target: Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")] = None,
-    policy: PolicyName = "coding",
+    policy: PolicyName = None,
     wire: Wire = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the next request here, as the API takes it.")] = None,
-    model: Annotated[str, typer.Option("--model", help="Model name to write into --out.")] = "",
+    model: Annotated[str, typer.Option("--model", help="The model that will read it; written into --out.")] = "",
     max_output: Annotated[int | None, typer.Option("--max-output", help="Tokens reserved for the answer.")] = None,
     format: Format = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
@@ -95,19 +108,14 @@ def compact(
         )  # fmt: skip
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
-    if as_json:
-        say_json(done.contract)
-    else:
-        output.print_compaction(done)
+    whoever_reads(lambda: say_json(done.contract) if as_json else output.print_compaction(done))
     raise typer.Exit(EXIT_CODES[str(done.contract["outcome"])])
 
 
 @app.command("import")
 def import_(
     transcript: Transcript,
-    policy: Annotated[
-        str | None, typer.Option("--policy", help="As for compact; default: the session's own, else coding.")
-    ] = None,
+    policy: PolicyName = None,
     format: Format = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
     db: Db = DEFAULT_DB,
@@ -239,11 +247,13 @@ def export(
 ) -> None:
     """Write the whole log, every result in full."""
     try:
+        if out:
+            check_folder(out, "--out")
         text, lost = export_session(Place(db, session).open(), wire, raw=raw)
         for line in lost:
             terminal(errors=True).tell(f"note: {wire} cannot carry {line}", "yellow")
         if out:
-            out.write_text(text, encoding="utf-8", errors="surrogatepass")
+            write_whole(out, text.encode("utf-8", "surrogatepass"))
         else:
             sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
     except (FoldmarkError, OSError) as error:
@@ -314,7 +324,7 @@ def doctor(
         code, said = doctor_command.check(transcript, repair=repair, window=window, format=format, as_json=as_json)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
-    doctor_command.tell(said)
+    whoever_reads(lambda: doctor_command.tell(said))
     raise typer.Exit(code)
 
 

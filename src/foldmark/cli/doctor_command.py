@@ -7,7 +7,6 @@ import gc
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 
 from foldmark import doctor
+from foldmark.cli.files import check_folder, part_beside
 from foldmark.cli.terminal import say, say_json
 from foldmark.errors import PolicyError
 
@@ -23,7 +23,13 @@ _PLACES, _CHANGES = 5, 20
 
 
 def check(
-    transcript: Path, *, repair: Path | None, window: int | None, format: str, as_json: bool
+    transcript: Path,
+    *,
+    repair: Path | None,
+    window: int | None,
+    format: str,
+    as_json: bool,
+    without_thinking: bool = False,
 ) -> tuple[int, str | dict[str, Any]]:
     """Examine a transcript and write the working copy when one is asked for: the exit code, and what to print.
 
@@ -31,16 +37,22 @@ def check(
     """
     if window is not None and window < 1:
         raise PolicyError(f"--window is {window}; a context window has at least one token.")
+    if without_thinking and repair is None:
+        raise PolicyError("--without-thinking says what the copy leaves out: name one with --repair OUT.")
     if repair is not None:
         _check_out(transcript, repair)
     data = sys.stdin.buffer.read() if str(transcript) == "-" else transcript.read_bytes()
     name = "standard input" if str(transcript) == "-" else transcript.name
+    collects = gc.isenabled()
     gc.disable()  # the rows of a large file are kept to the end: a third of the time would go into looking at them
     try:
         found = doctor.examine(data, name=name, format=format, window=window)
-        mended = doctor.repair(data, found, name=name, window=window) if repair else None
+        mended = (
+            doctor.repair(data, found, name=name, window=window, without_thinking=without_thinking) if repair else None
+        )
     finally:
-        gc.enable()
+        if collects:
+            gc.enable()
     rejected = _write(repair, mended, transcript) if repair and mended else None
     code = OK if (mended.after if mended else found).ok else PROBLEMS
     if as_json:
@@ -57,8 +69,7 @@ def tell(said: str | dict[str, Any]) -> None:
 
 
 def _check_out(transcript: Path, out: Path) -> None:
-    if not out.parent.is_dir():
-        raise PolicyError(f"--repair: there is no folder {out.parent}; nothing was done.")
+    check_folder(out, "--repair")
     for path in (out, _beside(out)):
         if path.is_dir():
             raise PolicyError(f"--repair: {path} is a folder; name a file.")
@@ -91,11 +102,8 @@ def _write(out: Path, mended: doctor.Repair, transcript: Path) -> Path | None:
 def _part(path: Path, data: bytes, transcript: Path) -> Path:
     """The bytes in a new file beside `path`, as private as the transcript (sessions are, and a copy must not open them
     to others), but writable."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    part = Path(name)
+    part = part_beside(path, data)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
         if transcript.is_file():
             part.chmod(stat.S_IMODE(transcript.stat().st_mode) | stat.S_IWUSR)
     except BaseException:

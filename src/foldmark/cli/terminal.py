@@ -1,16 +1,19 @@
 """Text on its way to a terminal or a pipe: readable, harmless, encodable. Knows nothing of what it says.
 
 Transcripts hold what web pages and tools wrote: sequences that rename the window, move the cursor or turn the direction
-of writing. They are shown as what they are, never carried out. JSON keeps every character (as an escape where it must).
+of writing. They are shown as what they are, never carried out. In JSON they are escapes: it says the same once it is
+read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -18,6 +21,9 @@ _CONTROLS = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
 _TURNS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _VISIBLE: dict[int, str] = {code: f"\\x{code:02x}" for code in _CONTROLS} | {code: f"\\u{code:04x}" for code in _TURNS}
 _VISIBLE |= {0x0D: "\\r", **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)}}
+
+
+_ESCAPED = {code: f"\\u{code:04x}" for code in [*range(0x7F, 0xA0), *_TURNS, 0x2028, 0x2029, *range(0xD800, 0xE000)]}
 
 
 def visible(text: str) -> str:
@@ -30,6 +36,10 @@ class Terminal(Console):
 
     def tell(self, text: str, style: str = "") -> None:
         self.print(visible(text), style=style or None, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to whoever runs the command (rich would end with code 1)."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def terminal(*, errors: bool = False) -> Terminal:
@@ -44,24 +54,46 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def say_json(value: Any) -> None:
-    """Print one JSON value. Lone surrogates become escapes, so that no character is lost."""
-    text = json.dumps(value, ensure_ascii=False)
+    """Print one JSON value. What a terminal would carry out, lone surrogates and what the stream cannot encode become
+    escapes: the value that is read again is the same."""
+    text = json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
     try:
-        text.encode()
+        text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(value)
     print(text)
 
 
-def run(command: Callable[[], None]) -> None:
-    """Run a command so that no encoding and no closed pipe (`foldmark show | head`) ends in a traceback."""
+def whoever_reads(tell: Callable[[], None]) -> None:
+    """Print by `tell`; when the reader has gone, what follows (an exit code) still counts."""
+    with contextlib.suppress(BrokenPipeError):
+        tell()
+
+
+def run(command: Callable[[], None]) -> NoReturn:
+    """Run a command and end with its exit code, so that no encoding and no closed pipe (`foldmark show | head`) ends in
+    a traceback. A reader that closed the pipe read what was asked for: that is no failure."""
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
+    code: Any = 0
     try:
         command()
+    except BrokenPipeError:
+        _close_output()
+    except SystemExit as done:
+        # The command line makes code 1 of a closed pipe.
+        if isinstance(done.__context__, BrokenPipeError):
+            _close_output()
+        else:
+            code = done.code
+    try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # What was asked for was read; the interpreter must not complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _close_output()
+    sys.exit(code)
+
+
+def _close_output() -> None:
+    """Let what is still to be written go nowhere: the interpreter must not complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

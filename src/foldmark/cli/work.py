@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from foldmark import importers
+from foldmark.artifacts import FileArtifacts
+from foldmark.cli.files import check_folder, write_whole
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import Event, Paste, ToolResult, to_json
@@ -29,6 +31,8 @@ from foldmark.tokens import count
 from foldmark.wire import by_name
 
 TENANT, USER = "local", "local"
+LONGEST_WRITE_SECONDS = 3_600
+"""A file that is still unfinished after so long has lost its writer."""
 
 
 class Place:
@@ -59,7 +63,7 @@ class Place:
         if name not in known:
             names = ", ".join(list(known)[:10])
             raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
-        return Session(name, store=store, policy=_remembered(known[name].meta))
+        return Session(name, store=store, policy=_aimed(known[name].meta, _remembered(known[name].meta)))
 
     def policy_of(self, session: str) -> Policy:
         """The policy kept with a session, else `coding`."""
@@ -80,16 +84,23 @@ class Place:
         ]
 
     def sweep(self, days: float) -> int:
-        """Remove artifact bodies older than `days` that no event refers to."""
-        store = self.store()
-        used = store.hashes(TENANT)
-        before = time.time() - days * 86_400
+        """Remove artifact bodies older than `days` that no event refers to; returns how many. What writers that were
+        killed left unfinished goes too, when it is older than `days` and than any write takes."""
+        store, now = self.store(), time.time()
+        used, before = store.hashes(TENANT), now - days * 86_400
         orphans = [sha for sha, changed in store.artifacts.all(TENANT) if sha not in used and changed <= before]
-        return store.artifacts.delete(TENANT, orphans)
+        if isinstance(store.artifacts, FileArtifacts):
+            store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
+        return store.artifacts.delete(TENANT, orphans, before=before)
 
 
-def _remembered(meta: dict[str, str]) -> Policy:
-    return Policy.from_json(meta["policy"]) if meta.get("policy") else Policy.coding()
+def _remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:
+    return Policy.from_json(meta["policy"]) if meta.get("policy") else fallback or Policy.coding()
+
+
+def _aimed(meta: Mapping[str, str], policy: Policy) -> Policy:
+    """The policy with the `--target` of the last compaction: what reads the session looks at it as it was compacted."""
+    return policy.replace(budget={"target_tokens": int(meta["target"])}) if meta.get("target") else policy
 
 
 def read_policy(name: str) -> Policy:
@@ -152,7 +163,8 @@ def import_transcript(place: Place, path: Path, *, policy: str | None, format: s
     imported = read_transcript(path, format, strict, place.session)
     chosen = read_policy(policy) if policy else place.policy_of(place.session or imported.session)
     opened, brought = _bring(place, imported, chosen)
-    opened.remember({"policy": chosen.to_json(), "wire": imported.wire})
+    settled = chosen if policy else _remembered(opened.info.meta, chosen)
+    opened.remember({"policy": settled.to_json(), "wire": imported.wire, **({"target": ""} if policy else {})})
     return {
         "session": brought.session,
         "db": str(place.db),
@@ -177,25 +189,29 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 def compact_transcript(
-    place: Place, path: Path, *, window: int | None, target: int | None, policy: str, wire: str, out: Path | None,
-    model: str, max_output: int | None, format: str, strict: bool,
+    place: Place, path: Path, *, window: int | None, target: int | None, policy: str | None, wire: str,
+    out: Path | None, model: str, max_output: int | None, format: str, strict: bool,
 ) -> Compaction:  # fmt: skip
+    """Bring the transcript in and make the next request. Without a `policy` the session's own holds (`coding` for a new
+    one), without a `window` that of the policy or of the last request; `target` is for this time only."""
     if window is not None and window < 1_000:
         raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
-    chosen = read_policy(policy)
-    if out and not out.parent.is_dir():
-        raise PolicyError(f"--out: there is no folder {out.parent}; nothing was done.")
-    if target is not None:
-        chosen = chosen.replace(budget={"target_tokens": target})
+    given = read_policy(policy) if policy else None
+    aim = {"target": "" if target is None else str(target)}
+    _aimed(aim, given or Policy.coding())  # a target that makes no sense is told before anything is done
+    if out:
+        check_folder(out, "--out")
     imported = read_transcript(path, format, strict, place.session)
     form = by_name(wire or imported.wire)
+    chosen = given or place.policy_of(place.session or imported.session)
     opened, brought = _bring(place, imported, chosen)
-    opened.remember({"policy": chosen.to_json(), "wire": form.NAME})
-    opened = Session(opened.name, store=opened.store, policy=chosen)
-    made = opened.request(window=window or chosen.window or 128_000, max_output=max_output, wire=form)
+    settled = given or _remembered(opened.info.meta, chosen)
+    opened.remember({"policy": settled.to_json(), "wire": form.NAME, **aim})
+    opened = Session(opened.name, store=opened.store, policy=_aimed(aim, settled))
+    made = opened.request(window=window, max_output=max_output, wire=form, model=model)
     payload = made.payload(model=model or None)
     if out:
-        _write(out, payload_bytes(payload))
+        write_whole(out, payload_bytes(payload))
     found = opened.explain()
     contract = _contract(place, opened, made, found, brought, target)
     return Compaction(contract, opened, made, found, opened.next_compaction())
@@ -215,13 +231,6 @@ def _asides(brought: Brought) -> list[str]:
         f"{len(brought.children)} sub-agent session(s) or branches are sessions of their own and not in this request: "
         f"{names}. --session NAME compacts one of them.",
     ]
-
-
-def _write(out: Path, data: bytes) -> None:
-    """Whole or not at all: a reader never sees half a request."""
-    part = out.with_name(out.name + ".part")
-    part.write_bytes(data)
-    part.replace(out)
 
 
 def _contract(

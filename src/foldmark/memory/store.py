@@ -173,7 +173,7 @@ class MemoryStore:
             row, at = self._row(key), viewpoint_of(key)
             made = row.checkpoints.get(at)
             state = row.states.get(at, ScopeState())
-            return build_view(
+            view = build_view(
                 key,
                 row.log,
                 self._scope(row, key),
@@ -181,6 +181,7 @@ class MemoryStore:
                 state,
                 row.attempts.get(at, ()),
             )
+            return msgspec.structs.replace(view, secret=self._secret)
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         with self._lock:

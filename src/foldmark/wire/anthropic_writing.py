@@ -16,6 +16,7 @@ from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, 
 from foldmark.wire.anthropic_blocks import THINKING, all_blocks, is_of_server, is_sendable, linked
 from foldmark.wire.anthropic_reading import PROVIDER
 from foldmark.wire.grouping import Group, Message, UsedIds, Writer
+from foldmark.wire.ids import make_unique
 from foldmark.wire.media import is_supported, left_out
 from foldmark.wire.plain import clean_text, clean_value, compact_json, input_of, safe_name
 from foldmark.wire.shapes import fits
@@ -105,7 +106,8 @@ def _extend(messages: list[Message], group: Group[list[Block]], used: UsedIds) -
     steps = [dict(block) for _, form in group.assistants for block in form]
     steps = [block for at, block in enumerate(steps) if not _is_compaction(block) or not (messages or at)]
     answers = [dict(block) for _, form in group.results for block in form]
-    _make_unique(steps, answers, used)
+    calls = [block for block in steps if block["type"] == "tool_use"]
+    make_unique(calls, answers, used, call_key="id", answer_key="tool_use_id")
     if steps:
         _append(messages, "assistant", steps)
     words = [block for _, form in group.others for block in form]
@@ -165,25 +167,6 @@ def _link(messages: list[Message], at: int) -> None:
     del messages[at:]
     for message in following:
         _append(messages, message["role"], message["content"])
-
-
-def _make_unique(steps: list[Block], answers: list[Block], used: UsedIds) -> None:
-    """Number call ids that an earlier step used, in the assistant's blocks and in their answers."""
-    renamed: dict[str, list[str]] = {}
-    for block in steps:
-        if block["type"] != "tool_use":
-            continue
-        call_id = block["id"]
-        if call_id in used:
-            stem, number = call_id[: ID_LIMIT - 6], 2
-            while f"{stem}_{number}" in used:
-                number += 1
-            block["id"] = f"{stem}_{number}"
-        renamed.setdefault(call_id, []).append(block["id"])
-        used[block["id"]] = None
-    for block in answers:
-        if ids := renamed.get(block["tool_use_id"]):
-            block["tool_use_id"] = ids.pop(0) if len(ids) > 1 else ids[0]
 
 
 def _form(event: Event) -> list[Block]:

@@ -74,7 +74,7 @@ def write(
 
 def lost(events: Iterable[Event]) -> list[str]:
     """What this wire cannot carry of these events, one line per sort: other providers' reasoning and blocks,
-    signatures whose part is gone, and images of types that Gemini refuses."""
+    signatures whose part is gone, and images of types that Gemini refuses, in results too."""
     counts: dict[str, int] = {}
     for event in events:
         for at, part in enumerate(event.parts if event.role != "control" else ()):
@@ -90,6 +90,8 @@ def lost(events: Iterable[Event]) -> list[str]:
                 what = f"{part.raw.get('type', 'block')} block of {part.provider or 'an unnamed provider'}"
             elif isinstance(part, Image) and not is_supported(part):
                 what = f"image of type {part.media_type or type_of_url(part.url) or 'unknown'}"
+            elif isinstance(part, ToolResult) and not all(map(is_supported, part.images)):
+                what = "image that cannot be sent"
             else:
                 continue
             counts[what] = counts.get(what, 0) + 1

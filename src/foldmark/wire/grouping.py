@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from foldmark.events import CONTINUES, Event
+from foldmark.events import CONTINUES, Event, Image, ToolResult
 
 Form = TypeVar("Form")
 Message = dict[str, Any]
 UsedIds = dict[str, None]
 """Call ids in the order of their first use: a set whose first part can be told."""
+
+
+FORM_PICTURES = 1_000
+"""Characters of picture data from which the form of an event is built each time: 8,192 screenshots are gigabytes."""
+
+LIST_PICTURES = 2_000_000
+"""Characters of picture data up to which the beginning of a list is remembered: some screenshots."""
+
+
+def picture_characters(event: Event) -> int:
+    """Characters that the pictures of an event take in a request."""
+    size = 0
+    for part in event.parts:  # plain loops: asked for every new event
+        if isinstance(part, Image):
+            size += len(part.data) + len(part.url)
+        elif isinstance(part, ToolResult) and part.images:
+            size += sum(len(image.data) + len(image.url) for image in part.images)
+    return size
 
 
 class Group(NamedTuple, Generic[Form]):
@@ -27,8 +45,8 @@ class Forms(Generic[Form]):
     """Remembers the written form of events, so that a request touches only what is new.
 
     Events are immutable, so the object is its own key; it is kept beside its form so that the key cannot be
-    given to another object. Bounded: the oldest half leaves when `limit` is reached. Callers copy what they
-    hand out.
+    given to another object. Bounded: the oldest half leaves when `limit` is reached, and an event with
+    pictures (`FORM_PICTURES`) is never held. Callers copy what they hand out.
     """
 
     def __init__(self, build: Callable[[Event], Form], limit: int = 8192) -> None:
@@ -40,6 +58,8 @@ class Forms(Generic[Form]):
         if known is not None and known[0] is event:
             return known[1]
         form = self._build(event)
+        if picture_characters(event) > FORM_PICTURES:
+            return form
         if len(self._known) >= self._limit:
             for key in list(self._known)[: self._limit // 2]:
                 self._known.pop(key, None)
@@ -48,12 +68,13 @@ class Forms(Generic[Form]):
 
 
 class Written(NamedTuple):
-    """The messages of the first events of a list, up to the last group (which may still grow), and the call
-    ids they use."""
+    """The messages of the first events of a list, up to the last group (which may still grow), the call ids they
+    use, and the characters of their pictures."""
 
     events: list[Event]
     messages: list[Message]
     used: tuple[str, ...]
+    pictures: int = 0
 
 
 class Writer(Generic[Form]):
@@ -61,8 +82,9 @@ class Writer(Generic[Form]):
 
     `extend(messages, group, used)` writes one group, and may put another message in place of one of the newest two
     (it never changes a message: that may be remembered). `copy(message)` makes a message that the caller may
-    change. The last `keep` lists are remembered, so that a few sessions can take turns. `may_grow(message)` says
-    whether a step that follows could be merged into this message.
+    change. The last `keep` lists are remembered, so that a few sessions can take turns; of a list with many
+    pictures only the part in front of them (`LIST_PICTURES`). `may_grow(message)` says whether a step that follows
+    could be merged into this message.
     """
 
     def __init__(
@@ -81,15 +103,17 @@ class Writer(Generic[Form]):
         events = list(events)
         known, groups = self._known_part(events)
         messages, used = list(known.messages), dict.fromkeys(known.used)
-        latest: tuple[int, int, list[Message], int] | None = None
+        pictures = known.pictures
+        latest: tuple[int, int, list[Message], int, int] | None = None
         for group in groups:
             # A message of the same role might be merged into the one before: that is no place to go on from.
-            if group.assistants and messages and not self._may_grow(messages[-1]):
-                latest = group.start, len(messages), messages[-2:], len(used)
+            if group.assistants and messages and not self._may_grow(messages[-1]) and pictures <= LIST_PICTURES:
+                latest = group.start, len(messages), messages[-2:], len(used), pictures
             self._extend(messages, group, used)
+            pictures += sum(picture_characters(event) for each in group[1:] for event, _ in each)
         if latest is not None:
-            start, written, ends, ids = latest
-            newest = Written(events[:start], [*messages[: written - len(ends)], *ends], tuple(used)[:ids])
+            start, written, ends, ids, shown = latest
+            newest = Written(events[:start], [*messages[: written - len(ends)], *ends], tuple(used)[:ids], shown)
             rest = tuple(entry for entry in self._memory if entry is not known)
             self._memory = (newest, *rest[: self._keep - 1])
         copy = self._copy

@@ -17,7 +17,7 @@ from foldmark.wire import openai_writing
 from foldmark.wire.openai_chat import MESSAGES, OVERHEAD
 from foldmark.wire.openai_reading import read, read_messages, read_payload
 from foldmark.wire.openai_rules import RULES, validate
-from foldmark.wire.openai_writing import as_parts, lost
+from foldmark.wire.openai_writing import join, lost
 from foldmark.wire.refusals import overflow
 
 NAME = "openai-chat-strict"
@@ -50,20 +50,10 @@ def _taking_turns(messages: Iterable[Message]) -> list[Message]:
     for message in messages:
         last = out[-1] if out else {}
         if message["role"] == last.get("role") and message["role"] in ("user", "assistant"):
-            out[-1] = _joined(last, message)
+            join(last, message)
         else:
             out.append(message)
     return out
-
-
-def _joined(first: Message, second: Message) -> Message:
-    """Two messages of one role as one; what only the second has (calls) comes along."""
-    contents = [content for content in (first.get("content"), second.get("content")) if content]
-    if all(isinstance(content, str) for content in contents):
-        content: Any = "\n\n".join(contents) if contents else first.get("content")
-    else:
-        content = [part for content in contents for part in as_parts(content)]
-    return {**first, **second, "content": content}
 
 
 __all__ = [

@@ -83,7 +83,7 @@ def _extend(messages: list[Message], group: Group[Message], _used: UsedIds) -> N
     if len(group.assistants) > 1:
         first = _fresh(group.assistants[0][1])
         for _, form in group.assistants[1:]:
-            _join(first, _fresh(form))
+            join(first, _fresh(form))
         messages.append(first)
     elif group.assistants:
         messages.append(group.assistants[0][1])
@@ -109,8 +109,8 @@ def _fresh(message: Message) -> Message:
     return copy
 
 
-def _join(first: Message, second: Message) -> None:
-    """Make one assistant message of two."""
+def join(first: Message, second: Message) -> None:
+    """Make one message of two of one role: words, reasoning and calls of the second follow those of the first."""
     if second.get("content"):
         both = [content for content in (first["content"], second["content"]) if content]
         if all(isinstance(content, str) for content in both):
@@ -120,8 +120,17 @@ def _join(first: Message, second: Message) -> None:
     for key, value in second.items():
         if key == "tool_calls":
             first["tool_calls"] = first.get("tool_calls", []) + value
+        elif key in _THINKING and key in first:
+            first[key] = _thought(first[key], value)
         elif key not in first:
             first[key] = value
+
+
+def _thought(first: Any, second: Any) -> Any:
+    """Reasoning of two messages under one key: texts as paragraphs, else as a list of details."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [detail for value in (first, second) for detail in (value if isinstance(value, list) else [value])]
 
 
 def as_parts(content: Any) -> list[Message]:

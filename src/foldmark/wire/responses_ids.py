@@ -1,4 +1,4 @@
-"""Ids of items and calls: which may go out, and how a call id that comes back is spelled. Knows nothing of events.
+"""Ids of items: which may go out. Knows nothing of events.
 
 The API refuses an id whose reasoning is gone, reasoning with nothing behind it, and an id that stands twice.
 """
@@ -52,22 +52,3 @@ def settled(found: Iterable[Item | None], is_reasoned: bool, used: UsedIds) -> l
 def _stands_alone(kind: str, is_reasoned: bool) -> bool:
     """Whether an item keeps its id with no reasoning before it: in steps that never had any, where it needs one."""
     return kind == "compaction" or (not is_reasoned and (kind not in _LOOSE or kind in _NAMED))
-
-
-def make_unique(steps: list[Item], answers: list[Item], used: UsedIds) -> None:
-    """Number call ids that an earlier step used, in the calls and in their answers."""
-    renamed: dict[str, list[str]] = {}
-    for item in steps:
-        if item["type"] not in CALLS or "call_id" not in item:
-            continue
-        call_id = item["call_id"]
-        if call_id in used:
-            stem, number = call_id[: ID_LIMIT - 6], 2
-            while f"{stem}_{number}" in used:
-                number += 1
-            item["call_id"] = f"{stem}_{number}"
-        renamed.setdefault(call_id, []).append(item["call_id"])
-        used[item["call_id"]] = None
-    for item in answers:
-        if ids := renamed.get(item["call_id"]):
-            item["call_id"] = ids.pop(0) if len(ids) > 1 else ids[0]

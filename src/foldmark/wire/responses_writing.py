@@ -18,10 +18,11 @@ from typing import Any
 
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.wire.grouping import Group, UsedIds, Writer
+from foldmark.wire.ids import make_unique
 from foldmark.wire.media import is_supported, left_out, url_of_image
 from foldmark.wire.openai_writing import valid_arguments
 from foldmark.wire.plain import clean_text, clean_value, compact_json, safe_name
-from foldmark.wire.responses_ids import ID_LIMIT, is_valid_id, make_unique, settled
+from foldmark.wire.responses_ids import ID_LIMIT, is_valid_id, settled
 from foldmark.wire.responses_items import (
     CALLS,
     PROVIDER,
@@ -268,7 +269,8 @@ def _extend(items: list[Item], group: Group[list[Item]], used: UsedIds) -> None:
     for event, form in group.assistants:
         steps += [dict(item) for item in settled(form, bool(about(event).get("is_reasoned")), used)]
     answers = [dict(form[0]) for _, form in group.results]
-    make_unique(steps, answers, used)
+    calls = [item for item in steps if item["type"] in CALLS and "call_id" in item]
+    make_unique(calls, answers, used, call_key="call_id", answer_key="call_id")
     places = {item["call_id"]: at for at, item in enumerate(steps) if item["type"] in CALLS and "call_id" in item}
     for number, (event, _) in enumerate(group.results):
         at = places.get(answers[number]["call_id"])
