@@ -40,7 +40,8 @@ from foldmark.wire import by_name, openai_chat
 from foldmark.written import without_checkpoint
 
 _BATCH = 500  # events a transaction: progress is visible, and a crash loses little
-_ASSUMED = "The context window is unknown; 128,000 tokens are assumed. Pass window= or set policy.window."
+ASSUMED = "The context window is unknown; 128,000 tokens are assumed. Pass window= (--window) or set policy.window."
+"""Said once by a session that nobody told."""
 _APPEND_TRIES = 50  # other processes append between our read and our write; each try is a millisecond
 
 
@@ -299,7 +300,7 @@ class Session:
             by_name(wire.NAME)
         last = self._frame or self.store.view(self.key).state.frame
         size = window or self.policy.window or (last.window if last and not last.assumed else None)
-        warnings = () if size or self._assumption_was_said else (_ASSUMED,)
+        warnings = () if size or self._assumption_was_said else (ASSUMED,)
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
         return Frame(
             window=size or UNKNOWN_WINDOW,

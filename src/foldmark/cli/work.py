@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from foldmark import importers
 from foldmark.artifacts import FileArtifacts
+from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.cli.files import check_folder, write_whole
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound, PolicyError, WireError
@@ -25,7 +26,7 @@ from foldmark.policy import PRESETS, Policy
 from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Entry
-from foldmark.session import Session
+from foldmark.session import ASSUMED, Session
 from foldmark.sqlite import SQLiteStore
 from foldmark.tokens import count
 from foldmark.wire import by_name
@@ -262,7 +263,8 @@ def _contract(
         "warnings": [
             *brought.warnings,
             *_asides(brought),
-            *report.warnings,
+            # A target far below it makes the window a matter of no account.
+            *(line for line in report.warnings if line != ASSUMED or target is None or target > UNKNOWN_WINDOW // 2),
             *(f"{made.wire.NAME} cannot carry {line}" for line in made.lost()),
             *([f"The target of {target:,} tokens is not met."] if missed else []),
         ],
