@@ -9,9 +9,9 @@ import foldmark
 
 PROMISED = {
     "BudgetExceeded", "Event", "FoldmarkError", "HasForks", "HeadMoved", "IdConflict", "Image", "MemoryStore",
-    "NotFound", "Policy", "PolicyError", "Price", "Reasoning", "Recorded", "SQLiteStore", "SchemaTooNew", "Session", "StaleBoundary",
-    "StoreError", "SummarizerFailed", "SummaryError", "SummaryRejected", "Text", "ToolCall", "ToolResult", "Usage",
-    "WireError", "assistant", "injected", "result", "user",
+    "NotFound", "Policy", "PolicyError", "Price", "Reasoning", "Recorded", "SQLiteStore", "SchemaTooNew", "Session",
+    "StaleBoundary", "StoreError", "SummarizerFailed", "SummaryError", "SummaryRejected", "Text", "ToolCall",
+    "ToolResult", "Usage", "WireError", "assistant", "injected", "result", "user",
 }  # fmt: skip
 
 

@@ -101,8 +101,8 @@ def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictu
     margin = max(512, round(window * (0.01 if found.samples >= 2 else 0.03)))
     most = budget.cap_share * (window - reserve)
     if found.ours(most) - static < LEAST_CAP <= most - static:
-        # Usages may be another request's, or sums: what was learned refuses nothing by itself, since no request would go
-        # out any more and nothing new could be learned.
+        # Usages may be another request's, or sums: what was learned refuses nothing by itself, since no request would
+        # go out any more and nothing new could be learned.
         found = Correction(samples=1)
     ceiling = found.ours(window - reserve - margin)
     cap = found.ours(most) - static

@@ -179,7 +179,7 @@ def test_images_that_the_mark_turned_into_lines_take_no_room() -> None:
 @pytest.mark.parametrize("window", [8_000, 16_000, 32_000, 128_000])
 @pytest.mark.parametrize("lie", ["sums", "above the window", "huge", "alternating", "three windows"])
 def test_no_usage_that_cannot_be_true_ends_a_session(window: int, lie: str) -> None:
-    """What was learned may shrink the room; it never refuses every further request, since nothing could cure it then."""
+    """What was learned may shrink the room; it never refuses every request: nothing could cure it then."""
     frame = Frame(window=window)
     state = ScopeState(frame=frame)
     total = 0

@@ -549,7 +549,7 @@ def test_a_step_that_lost_its_thinking_on_another_wire_is_no_other_step() -> Non
     thinks = Event(
         role="assistant",
         origin="agent",
-        parts=(Reasoning("hm", "anthropic", {"type": "thinking", "thinking": "hm", "signature": "c2ln"}), Text("Done.")),
+        parts=(Reasoning("hm", "anthropic", {"type": "thinking", "thinking": "hm", "signature": "x"}), Text("Done.")),
     )
     events = [user("do A"), assistant("Done."), user("do B"), thinks]
     made.follow(events)
