@@ -14,6 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from foldmark.cli.app import app
+from foldmark.cli.doctor_command import check
+from foldmark.errors import PolicyError
 
 BROKEN = Path(__file__).resolve().parents[1] / "samples" / "broken"
 PAGES = Path(__file__).resolve().parents[2] / "docs"
@@ -242,3 +244,38 @@ def test_the_garbage_collector_is_left_as_it_was(collects: bool) -> None:
         assert gc.isenabled() is collects
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def _signed(tmp_path: Path) -> Path:
+    block = {"type": "thinking", "thinking": "hm", "signature": "AAAA"}
+    said = {"role": "assistant", "content": [block, {"type": "text", "text": "ok"}]}
+    path = tmp_path / "signed.json"
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "hi"}, said]}))
+    return path
+
+
+def test_without_thinking_the_copy_holds_none_and_each_block_is_a_change(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    code, said = check(_signed(tmp_path), repair=out, window=None, format="auto", as_json=True, without_thinking=True)
+    assert isinstance(said, dict)
+    assert (code, [change["path"] for change in said["changes"]]) == (0, ["messages[1].content[0]"])
+    assert b"thinking" not in out.read_bytes()
+    assert b'"ok"' in out.read_bytes()
+
+
+def test_without_thinking_wants_a_copy(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="--repair OUT"):
+        check(_signed(tmp_path), repair=None, window=None, format="auto", as_json=True, without_thinking=True)
+
+
+def test_a_result_in_front_of_its_call_fails_and_is_mended(tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "read", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+    rows = [("a", None, "user", "go"), ("c", "b", "user", [answer]), ("b", "a", "assistant", [call])]
+    path = tmp_path / "session.jsonl"
+    with path.open("w") as file:
+        for key, parent, role, content in rows:
+            head = {"type": role, "uuid": key, "parentUuid": parent, "sessionId": "s", "isSidechain": False}
+            file.write(json.dumps({**head, "message": {"role": role, "content": content}}) + "\n")
+    assert contract(path, code=3)["problems"][0]["code"] == "result_before_call"
+    assert contract(path, "--repair", tmp_path / "out.jsonl")["remaining"] == []

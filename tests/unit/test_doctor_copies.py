@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from data import shared
 from foldmark import doctor
 
 Rows = list[dict[str, Any]]
@@ -98,6 +99,32 @@ def test_a_result_in_front_of_its_call_is_an_error_and_the_move_names_the_line()
     assert made.after.problems == ()
 
 
+def test_a_result_in_front_of_its_call_is_one_too_when_another_row_stands_between() -> None:
+    rows = [
+        record("a", None, "user", "go"),
+        record("d", "c", "user", [result("t")]),
+        record("b", "a", "assistant", [use("t")]),
+        record("c", "b", "assistant", [use("u")]),
+        record("e", "d", "user", [result("u")]),
+    ]
+    assert paths(lines(rows), format="claude-code") == {"line 2": "result_before_call"}
+
+
+def test_a_real_session_with_a_lost_and_two_swapped_lines_gets_its_calls_in_their_order() -> None:
+    given = shared("data/trajectories/claude-code/5c0375b4.jsonl").read_bytes().splitlines(keepends=True)
+    data = b"".join([*given[:10], given[12], given[11], *given[13:]])
+    assert "parent_loop" not in paths(data).values()
+    made = doctor.repair(data)
+    assert made.after.ok
+
+    def calls(lines: list[bytes]) -> list[str]:
+        contents = [json.loads(line).get("message", {}).get("content") for line in lines]
+        blocks = [block for content in contents if isinstance(content, list) for block in content]
+        return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+    assert calls(made.data.splitlines()) == calls([*given[:10], *given[11:]])
+
+
 # -- a list without a place for system text
 
 
@@ -130,7 +157,7 @@ def test_a_bare_list_has_no_place_for_system_text_and_doctor_says_so(data: bytes
 # -- thinking
 
 
-@pytest.mark.parametrize("signature", ["not base64!", "AAAA=A", "AAAAA", "AAA=="])
+@pytest.mark.parametrize("signature", ["not base64!", "AAAA=A", "AAA==", "AAAA…"])
 def test_a_signature_that_is_no_base64_is_suspected(signature: str) -> None:
     step = {"role": "assistant", "content": [thought(signature), {"type": "text", "text": "ok"}]}
     found = doctor.examine(dump({"messages": [TALK[0], step]}), format="anthropic-messages")

@@ -313,6 +313,9 @@ def doctor(
     repair: Annotated[
         Path | None, typer.Option("--repair", help="Write a working copy in the same format here.")
     ] = None,
+    without_thinking: Annotated[
+        bool, typer.Option("--without-thinking", help="Leave all thinking out of the copy.")
+    ] = False,
     window: Annotated[
         int | None, typer.Option("--window", help="Measure the whole against this window, in tokens.")
     ] = None,
@@ -321,7 +324,9 @@ def doctor(
 ) -> None:
     """Find what a provider would refuse in a transcript and what will go wrong soon; exit code 3 when there is any."""
     try:
-        code, said = doctor_command.check(transcript, repair=repair, window=window, format=format, as_json=as_json)
+        code, said = doctor_command.check(
+            transcript, repair=repair, without_thinking=without_thinking, window=window, format=format, as_json=as_json
+        )
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     whoever_reads(lambda: doctor_command.tell(said))

@@ -138,7 +138,7 @@ def _report(
     yield from _groups(found.problems)
     if mended is None:
         errors = [problem for problem in found.problems if problem.severity == "error"]
-        if found.format in doctor.TALKS and any(problem.code not in doctor.BY_HAND for problem in errors):
+        if found.format in doctor.TALKS and any("--repair OUT" in problem.advice for problem in errors):
             yield f"\nNext: foldmark doctor {name if name != 'standard input' else '-'} --repair OUT"
         return
     yield f"\n{out}: {_number(len(mended.changes), 'change')}; every other record is there byte for byte"

@@ -5,39 +5,42 @@ from __future__ import annotations
 from foldmark.doctor.values import Severity
 from foldmark.wire import WIRES
 
-_MEND = "`--repair OUT` mends it."
 _COMPACT = "Run `foldmark compact FILE --target {target} --out next.json`"
-_LOOK = "`--repair OUT` mends it; read the change, since nobody can restore what was not recorded."
+_LOOK = (
+    "`--repair OUT` writes it in the form that the API takes; read the change, since nobody can restore what was lost."
+)
 
 ADVICE: dict[str, tuple[Severity, str]] = {
     # the file
     "truncated": ("error", "`--repair OUT` leaves the broken end out and saves its bytes beside as OUT.rejected."),
     "bad_line": ("error", "`--repair OUT` leaves the line out and saves its bytes beside as OUT.rejected."),
     "too_deep": ("error", "`--repair OUT` leaves the record out and saves its bytes beside as OUT.rejected."),
-    "nul_bytes": ("error", _MEND),
-    "control_characters": ("error", _MEND),
-    "glued_lines": ("error", _MEND),
-    "not_a_number": ("error", _MEND),
-    "invalid_utf8": ("error", _MEND),
-    "encoding": ("error", _MEND),
+    "nul_bytes": ("error", "`--repair OUT` leaves the bytes of value 0 out."),
+    "control_characters": ("error", "`--repair OUT` writes them with the escapes that JSON wants."),
+    "glued_lines": ("error", "`--repair OUT` puts each whole record on a line of its own."),
+    "not_a_number": ("error", "`--repair OUT` writes null instead."),
+    "invalid_utf8": ("error", "`--repair OUT` writes U+FFFD instead."),
+    "encoding": ("error", "`--repair OUT` writes UTF-8."),
     "shape": ("error", _LOOK),
     # the tree of a Claude Code session
-    "duplicate_record": ("error", _MEND),
-    "duplicate_uuid": ("error", _MEND),
-    "missing_uuid": ("error", _MEND),
+    "duplicate_record": ("error", "`--repair OUT` leaves the second out."),
+    "duplicate_uuid": ("error", "`--repair OUT` gives the second record a uuid of its own."),
+    "missing_uuid": ("error", "`--repair OUT` gives the record a uuid."),
     "parent_missing": (
         "error",
         "`--repair OUT` joins the lines; without it a resumed session has lost what is before.",
     ),
     "parent_loop": ("error", "`--repair OUT` cuts the circle; without it the session cannot be resumed."),
     "sidechain": ("error", "`--repair OUT` joins the main line again; the sub-agent's rows stay."),
-    "row_order": ("warning", _MEND),
-    "boundary_parent": ("warning", _MEND),
+    "row_order": ("warning", "`--repair OUT` moves the row behind it."),
+    "result_before_call": ("error", "`--repair OUT` moves the result behind its call."),
+    "boundary_parent": ("warning", "`--repair OUT` lets it follow the row before."),
     "api_error": (
         "warning",
-        "Read what the provider said there; if the request was too long, `foldmark compact` helps.",
+        "Read what the provider said there; if the request was too long, `foldmark compact` helps; "
+        "for `Invalid signature`, `--repair OUT --without-thinking`.",
     ),
-    "session_meta": ("error", _MEND),
+    "session_meta": ("error", "`--repair OUT` puts it in front, a minimal one when the file has none."),
     "no_session_meta": (
         "error",
         "Codex cannot resume it. Take the session_meta line from another copy of the rollout, or go on from "
@@ -51,28 +54,35 @@ ADVICE: dict[str, tuple[Severity, str]] = {
     ),
     "split_result": ("error", "`--repair OUT` moves the result to the others of its step."),
     "duplicate_result": ("error", "`--repair OUT` keeps the first; one that differs stays as text."),
-    "duplicate_call_id": ("error", "`--repair OUT` gives the later call and its result an id of their own."),
+    "duplicate_call_id": (
+        "error",
+        "`--repair OUT` gives the later call (and its result) an id of its own; one that equals the first is left out.",
+    ),
     "repeated_call_id": (
         "warning",
         "Harmless for the API itself; others refuse it. `--repair OUT` gives ids of their own.",
     ),
     "call_id": ("error", "`--repair OUT` gives call and result a valid id."),
-    "result_order": ("error", _MEND),
+    "result_order": ("error", "`--repair OUT` puts the results in front."),
     "arguments_json": ("error", '`--repair OUT` wraps the text as {"_raw": …}; the model cannot see the lost rest.'),
-    "arguments_type": ("error", _MEND),
-    "input_type": ("error", _MEND),
-    "duplicate_item": ("error", _MEND),
+    "arguments_type": ("error", "`--repair OUT` writes them as JSON text."),
+    "input_type": ("error", '`--repair OUT` reads it as the JSON object it holds, else wraps it as {"_raw": …}.'),
+    "duplicate_item": ("error", "`--repair OUT` leaves an equal item out; another one loses its id."),
     "reasoning_last": ("error", "`--repair OUT` leaves the sealed reasoning out."),
     # thinking
     "signature": ("error", "`--repair OUT` leaves the block out whole; it can never be sent."),
     "thinking_edited": ("error", "`--repair OUT` leaves the blocks out whole; signed thinking must never be edited."),
-    "thinking_suspect": ("warning", "If something shortens thinking, stop it: leave a block whole or leave it out."),
+    "thinking_suspect": (
+        "warning",
+        "An edited signature cannot be seen here. If the provider says `Invalid signature`: `--repair OUT "
+        "--without-thinking` leaves all thinking out.",
+    ),
     "thinking_first": ("error", "Send the step's own thinking block in front of its calls, or turn thinking off."),
     # text
-    "unencodable": ("error", _MEND),
-    "nul": ("warning", _MEND),
-    "blank_text": ("error", _MEND),
-    "empty_content": ("error", _MEND),
+    "unencodable": ("error", "`--repair OUT` writes U+FFFD instead; thinking is left out whole."),
+    "nul": ("warning", "`--repair OUT` writes U+FFFD instead; thinking is left out whole."),
+    "blank_text": ("error", "`--repair OUT` leaves it out."),
+    "empty_content": ("error", "`--repair OUT` leaves the message out, or writes the empty form that the API takes."),
     "role": ("error", _LOOK),
     "first_user": ("error", _LOOK),
     # sizes
@@ -120,6 +130,39 @@ ADVICE: dict[str, tuple[Severity, str]] = {
     "unreadable": ("error", "No writer can put this right; see the message."),
 }
 
+_ALSO_MENDED = {
+    "tool_name": "writes a name that the API takes",
+    "thinking_last": "leaves the block out whole",
+    "error_content": "puts what is no text behind the results",
+    "block_role": "leaves thinking out and quotes a call as text",
+    "block_type": "writes the block in this API's form, else as text",
+    "content_type": "writes the block in this API's form, else as text",
+    "server_result": "quotes the call as text",
+    "compaction_first": "writes it as text",
+    "mark_place": "leaves the mark out",
+    "mark_order": "leaves the marks out",
+    "too_many_marks": "leaves the marks out",
+    "image_type": "puts a note in its place",
+    "image_size": "puts a note in its place",
+    "image_role": "puts the images into a user message behind it",
+    "media_type": "puts a note in its place",
+    "base64": "leaves the head of a data: address out, else puts a note in its place",
+    "system_placement": "moves the text into the top-level `system`, else into a message of the user",
+    "unknown_field": "leaves the field out",
+    "message_name": "writes a name that the API takes",
+    "empty_calls": "leaves the empty list out",
+    "empty_tools": "leaves the empty list out",
+    "blank_content": "leaves the part out",
+    "empty_part": "leaves the part out",
+    "part_data": "gives each a part of its own",
+    "part_role": "quotes it as text",
+    "args_type": "puts them into an object",
+    "response_type": "puts it into an object",
+    "call_placement": "joins it to the turn before",
+}
+"""What a repair does about a problem that it has a mend for. The provider's rules find the same codes where it has none
+(the name of a tool's definition); there they are for the writer of the message."""
+
 _GENERAL: dict[Severity, str] = {
     "error": "Change it where the message is written; the provider refuses it.",
     "warning": "Some models and servers refuse it; change it if yours does.",
@@ -148,6 +191,14 @@ def severity_of(code: str, wire: str) -> Severity:
 
 _WINDOW, _TARGET_SHARE = 128_000, 4
 """The window that is taken when none is named, and the share of it that a compaction aims at: one part of so many."""
+
+
+def mend_of(code: str, change: str) -> str:
+    """What the repair does about a problem whose mend makes this change; empty when it makes none, or when the advice
+    on the code says it."""
+    if not change or (code in ADVICE and code not in _ALSO_MENDED):
+        return ""
+    return f"`--repair OUT` {_ALSO_MENDED[code]}." if code in _ALSO_MENDED else f"`--repair OUT`: {change}."
 
 
 def advice_of(code: str, severity: Severity, window: int | None = None) -> str:

@@ -234,5 +234,6 @@ def _front(talk: Talk, turn: Turn) -> Iterator[Mend]:
 
 
 def _results_first(talk: Talk, unit: Unit) -> None:
+    talk.sheet.remember(talk.message(unit.row)["content"])
     talk.message(unit.row)["content"].sort(key=lambda block: block.get("type") != "tool_result")
     unit.row.changed = True

@@ -51,13 +51,13 @@ class BlockTalk(Talk):
 
     def __init__(self, sheet: Sheet) -> None:
         self._fronts: dict[int, int] = {}
+        self.systems: list[Row] = []
         super().__init__(sheet)
 
     # -- reading
 
     def read(self) -> Iterable[Strand]:
         rows = [row for row in self.records() if self.is_message(row)]
-        self.systems: list[Row] = []
         while rows and _role(self.message(rows[0])) == "system":
             self.systems.append(rows.pop(0))
         return [self.strand([[row] for row in rows])]
@@ -139,9 +139,11 @@ class BlockTalk(Talk):
         content = unit.value.get("content")
         others = [b for b in content if isinstance(b, dict) and b.get("type") not in ("text",)] if isinstance(
             content, list) else []  # fmt: skip
-        holder = unit.holder or []
+        holder, text = unit.holder or [], {"type": "text", "text": said}
+        self.sheet.remember(holder)
+        self.sheet.inherit(holder, unit.value, text)
         at = unit.index()
-        holder[at : at + 1] = [{"type": "text", "text": said}, *others]
+        holder[at : at + 1] = [text, *others]
         unit.row.changed = True
         if unit.role == "assistant":
             self._to_user_side(unit.row, holder[at : at + 1 + len(others)])
@@ -184,6 +186,7 @@ class BlockTalk(Talk):
 
     def put_in_front(self, holder: list[Any], block: Any, *, is_front: Callable[[Any], bool]) -> None:
         """Put a block behind those that stand in front of all others. Where that was last time is remembered."""
+        self.sheet.remember(holder)
         at = min(self._fronts.get(id(holder), 0), len(holder))
         while at < len(holder) and is_front(holder[at]):
             at += 1
@@ -229,10 +232,12 @@ class BlockTalk(Talk):
                 yield Mend(*found, DIRT[found[1]], change, partial(self.replace, unit, clean_value(unit.value)))
 
     def role_mends(self) -> Iterator[Mend]:
-        for row in self.systems if self.sheet.key else ():
-            said = "system text must be the top-level field."
-            change = "moved into the top-level `system`"
-            yield Mend(self.at(row, ".role"), "system_placement", said, change, partial(self._lift_system, row))
+        for row in self.systems:
+            said, change = "system text must be the top-level field", "moved into the top-level `system`"
+            apply: Callable[[], None] = partial(self._lift_system, row)
+            if not self.sheet.key:
+                said, change, apply = f"{said}; a bare list of messages has no place for it", "", _nothing
+            yield Mend(self.at(row, ".role"), "system_placement", f"{said}.", change, apply)
         for strand in self.strands if self.is_request() else ():
             for turn in strand.turns:
                 for key in [key for key in self.message(turn.row) if key not in ("role", "content")]:
@@ -251,6 +256,13 @@ class BlockTalk(Talk):
                     right = "assistant" if is_step else "user"
                     apply = partial(self._set_role, row, right)
                     yield Mend(self.at(row, ".role"), code, said, f"the role becomes {right}; the text stays", apply)
+
+    def thinking(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """That of every row, those of lines that a rewind has left included."""
+        for row in self.records():
+            for unit in self._units(row) if self.is_message(row) else ():
+                if unit.kind == "thinking":
+                    yield self.path(unit), partial(self.remove, unit)
 
     def _lift_system(self, row: Row) -> None:
         held, said = self.sheet.fields.get("system"), words(self.message(row).get("content"))
@@ -307,6 +319,10 @@ class BlockTalk(Talk):
     def _open(self, row: Row) -> None:
         before = self.sheet.rows.before(row)
         self.new_row(before, {"role": "user", "content": NO_BEGINNING}, like=row)
+
+
+def _nothing() -> None:
+    """A list without a head has no place to put it; the problem stays."""
 
 
 def _role(message: Any) -> str:

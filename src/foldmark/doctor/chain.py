@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from foldmark.doctor.joining import Joining
 from foldmark.doctor.rows import Row
 from foldmark.doctor.talk import Talk
 from foldmark.doctor.values import Mend
@@ -101,40 +102,67 @@ def _rename(row: Row, new: str, heirs: list[Row]) -> None:
 
 
 def _parent_mends(rows: list[Row], known: dict[str, Row]) -> Iterator[Mend]:
-    before: dict[bool, Row | None] = {False: None, True: None}
+    before: dict[bool, list[Row]] = {False: [], True: []}
+    lines = Joining({_id(row): _parent(row) for row in rows if not _is_to_join(row, known)})
     for row in rows:
-        parent, logical = _parent(row), row.value.get("logicalParentUuid")
-        earlier = before[_is_side(row)]
-        if parent and parent not in known:
-            yield _lost_parent(row, parent, earlier)
-        elif not parent and earlier is not None and _goes_on(row):
-            said = "names no record that it goes on from, though it can only go on: all before it is lost on resume."
-            yield _joined(row, "parent_missing", said, earlier)
-        elif parent and not _is_side(row) and _is_side(known[parent]):
-            said = f"goes on from a row of a sub-agent ({known[parent].path})."
-            yield _joined(row, "sidechain", said, earlier)
+        logical, earlier = row.value.get("logicalParentUuid"), next(iter(before[_is_side(row)][-1:]), None)
+        if _is_to_join(row, known):
+            yield from _join_mends(row, known, _not_behind(row, before[_is_side(row)], lines), lines)
         if isinstance(logical, str) and logical and logical not in known and earlier is not None:
             said = f"the compaction boundary says it follows {logical}, which is not in this file."
             change = f"it follows the row before, {earlier.path}"
             apply = partial(_set, row, "logicalParentUuid", _id(earlier))
             yield Mend(row.path, "boundary_parent", said, change, apply)
-        before[_is_side(row)] = row
+        before[_is_side(row)].append(row)
+
+
+def _is_to_join(row: Row, known: dict[str, Row]) -> bool:
+    """Whether the parent of a row is none that it can go on from."""
+    parent = _parent(row)
+    return parent not in known or (not _is_side(row) and _is_side(known[parent]))
+
+
+def _not_behind(row: Row, before: list[Row], lines: Joining) -> Row | None:
+    """The nearest row in front that does not itself come from this one: rows of a file may be swapped."""
+    return next((other for other in reversed(before) if lines.beginning_of(_id(other)) != _id(row)), None)
+
+
+def _join_mends(row: Row, known: dict[str, Row], earlier: Row | None, lines: Joining) -> Iterator[Mend]:
+    parent = _parent(row)
+    if not parent and (earlier is None or not _goes_on(row)):
+        return
+    if not parent:
+        said = "names no record that it goes on from, though it can only go on: all before it is lost on resume."
+        code = "parent_missing"
+    elif parent in known:
+        said, code = f"goes on from a row of a sub-agent ({known[parent].path}).", "sidechain"
+    else:
+        said = f"goes on from {parent}, which is not in this file: all before it is lost on resume."
+        code = "parent_missing"
+        earlier = earlier if not _is_side(row) or _same_agent(row, earlier) else None
+    if earlier is not None:
+        lines.join(_id(row), _id(earlier))
+    yield _joined(row, code, said, earlier)
 
 
 def _goes_on(row: Row) -> bool:
     """Whether a row of the main line can only go on from another one: a step of the assistant, or results."""
-    message = row.value.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else []
-    has_result = any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+    has_result = bool(_linked_ids(row, "tool_result", "tool_use_id"))
     return not _is_side(row) and (row.value.get("type") == "assistant" or has_result)
 
 
-def _lost_parent(row: Row, parent: str, earlier: Row | None) -> Mend:
-    said = f"goes on from {parent}, which is not in this file: all before it is lost on resume."
-    if _is_side(row):
-        return _joined(row, "parent_missing", said, earlier if _same_agent(row, earlier) else None)
-    return _joined(row, "parent_missing", said, earlier)
+def _call_behind(row: Row, place: dict[str, int], calls: dict[str, Row]) -> Row | None:
+    """The row of a call that a row answers though it stands in front of it."""
+    called = (calls.get(key) for key in _linked_ids(row, "tool_result", "tool_use_id"))
+    return next((call for call in called if call is not None and place[_id(call)] > place[_id(row)]), None)
+
+
+def _linked_ids(row: Row, kind: str, key: str) -> list[str]:
+    message = row.value.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else []
+    named = (block.get(key) for block in blocks if isinstance(block, dict) and block.get("type") == kind)
+    return [name for name in named if isinstance(name, str)]
 
 
 def _same_agent(row: Row, other: Row | None) -> bool:
@@ -181,12 +209,17 @@ def _leads_on(rows: list[Row], at: int, ends: set[str], *, is_side: bool) -> Row
 def _order_mends(talk: Talk, rows: list[Row], known: dict[str, Row]) -> Iterator[Mend]:
     """Rows that stand in front of their parent: who reads the file in its order reads another conversation."""
     place = {_id(row): at for at, row in enumerate(rows)}
+    calls = {key: row for row in rows for key in _linked_ids(row, "tool_use", "id")}
     apply: Callable[[], None] = partial(_sort, talk)
     for row in rows:
         parent = _parent(row)
         if parent in place and place[parent] > place[_id(row)]:
-            said = f"stands in front of the record that it goes on from ({known[parent].path})."
-            yield Mend(row.path, "row_order", said, "moved behind it", apply)
+            first, call = known[parent].path, _call_behind(row, place, calls)
+            said = f"stands in front of the record that it goes on from ({first})."
+            if call is not None:
+                said = f"stands in front of the call that it answers ({call.path})."
+            code = "row_order" if call is None else "result_before_call"
+            yield Mend(row.path, code, said, f"moved behind {first}", apply)
             apply = _nothing
 
 

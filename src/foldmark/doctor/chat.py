@@ -4,7 +4,7 @@ nothing of other shapes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,9 @@ _FOREIGN = (
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"),
     *("input_text", "output_text", "input_image", "input_file"),
 )
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""Where servers and gateways put the thinking of a step."""
+_THINKING_PARTS = ("thinking", "redacted_thinking", "reasoning")
 _HOLDS = ("tool_calls", "function_call", "audio", "refusal")
 
 
@@ -95,7 +98,7 @@ class ChatTalk(Talk):
     def rest(self, unit: Unit) -> str:
         if unit.holder is None:
             return ""
-        return f".{'tool_calls' if unit.kind == 'call' else 'content'}[{unit.number}]"
+        return f".{'tool_calls' if unit.kind == 'call' else 'content'}[{self.number(unit)}]"
 
     def result_text(self, unit: Unit) -> str:
         return words(unit.value.get("content"))
@@ -183,6 +186,22 @@ class ChatTalk(Talk):
                 if found:
                     apply = partial(self.set_message, turn.row, clean_value(turn.row.value))
                     yield Mend(self.at(turn.row, found[0]), found[1], DIRT[found[1]], "U+FFFD instead", apply)
+
+    def field_mends(self) -> Iterator[Mend]:
+        yield from super().field_mends()
+        if self.sheet.fields.get("tools") == []:
+            change = "the empty list is left out, and `tool_choice` with it"
+            apply = partial(self.leave_fields_out, "tools", "tool_choice")
+            yield Mend("tools", "empty_tools", "the list of tools is empty.", change, apply)
+
+    def thinking(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        for turn in [turn for strand in self.strands for turn in strand.turns]:
+            for field in _THINKING_FIELDS:
+                if field in turn.row.value:
+                    yield self.at(turn.row, f".{field}"), partial(forget, turn.row, turn.row.value, field)
+            for unit in turn.units:
+                if unit.kind == "other" and unit.value.get("type") in _THINKING_PARTS:
+                    yield self.path(unit), partial(self.remove, unit)
 
     def role_mends(self) -> Iterator[Mend]:
         for strand in self.strands:

@@ -18,6 +18,7 @@ from foldmark.doctor.values import Mend
 from foldmark.wire.responses_items import KNOWN
 
 _ID_IN_NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl\Z", re.IGNORECASE)
+_TIME_IN_NAME = re.compile(r"rollout-(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)-")
 _TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 
 
@@ -131,7 +132,7 @@ class CodexTalk(ItemTalk):
         said = "the file has no session_meta line, without which Codex does not resume it"
         head = minimal_head(self.sheet)
         if head is None:
-            said += "; a new one cannot be made, since no turn_context with a time names the folder."
+            said += "; a new one cannot be made, since no turn_context names the folder, or nothing tells the time."
             return Mend(first.path, "no_session_meta", said, "", _nothing)
         apply = partial(self._put_in_front, head, first)
         named = f"id {head['payload']['id']}, folder {head['payload']['cwd']!r}"
@@ -158,12 +159,19 @@ def minimal_head(sheet: Sheet) -> dict[str, Any] | None:
     folders = (turn["payload"]["cwd"] for turn in turns if isinstance(turn.get("payload"), dict) and _has_cwd(turn))
     cwd = next(folders, "")
     time = next((row.value["timestamp"] for row in rows if isinstance(row.value.get("timestamp"), str)), "")
+    time = time or _time_of(sheet.name)
     if not cwd or not time:
         return None
     named = _ID_IN_NAME.search(sheet.name)
     key = named[1].lower() if named else new_uuid("rollout", rows[0].raw)
     payload = {"id": key, "timestamp": time, "cwd": cwd, "originator": "foldmark doctor", "cli_version": "unknown"}
     return {"timestamp": time, "type": "session_meta", "payload": payload}
+
+
+def _time_of(name: str) -> str:
+    """The time that Codex writes into the name of a rollout, empty when there is none."""
+    found = _TIME_IN_NAME.search(name)
+    return f"{found[1]}{found[2]}:{found[3]}:{found[4]}.000Z" if found else ""
 
 
 def _has_cwd(turn: dict[str, Any]) -> bool:

@@ -68,7 +68,7 @@ class ContentTalk(BlockTalk):
         return {**head, "contents": [as_sent(self.message(turn.row)) for turn in strand.turns]}
 
     def rest(self, unit: Unit) -> str:
-        return f".parts[{unit.number}]"
+        return f".parts[{self.number(unit)}]"
 
     def result_text(self, unit: Unit) -> str:
         response = unit.value[_response_key(unit.value)].get("response")
@@ -211,6 +211,9 @@ class ContentTalk(BlockTalk):
         parts: list[dict[str, Any]] = [{key: unit.value[key]} for key in held]
         parts[-1] = {**parts[-1], **rest}
         holder = unit.holder or []
+        self.sheet.remember(holder)
+        for part in parts:
+            self.sheet.inherit(holder, unit.value, part)
         at = unit.index()
         holder[at : at + 1] = parts
         unit.row.changed = True

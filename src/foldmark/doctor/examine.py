@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from foldmark import importers
-from foldmark.doctor.advice import advice_of, severity_of
+from foldmark.doctor.advice import advice_of, mend_of, severity_of
 from foldmark.doctor.blocks import BlockTalk
 from foldmark.doctor.chat import ChatTalk
 from foldmark.doctor.claude_code import ClaudeTalk, is_claude_code
@@ -23,6 +23,7 @@ from foldmark.doctor.sheet import Sheet, open_sheet
 from foldmark.doctor.signs import sign_problems
 from foldmark.doctor.sizes import size_problems
 from foldmark.doctor.talk import Strand, Talk
+from foldmark.doctor.thinking import thinking_mends
 from foldmark.doctor.values import Change, Diagnosis, Mend, Problem, Repair
 from foldmark.doctor.wire_shapes import wire_problems, wire_shape_mends
 from foldmark.errors import PolicyError, WireError
@@ -43,6 +44,9 @@ _OF_A_REQUEST = frozenset(["trailing_space", "tools_missing"])
 """What a wire says about a request and is no news about a conversation that goes on; the last two are, where the file
 is a whole request."""
 
+_LISTS = frozenset(["openai-json", "openai-responses-json", "gemini-json"])
+"""The importer's names of formats that have a Talk under the name of their API."""
+
 _ROUNDS = 4
 _ROW = re.compile(r"line \d+(?: payload\.replacement_history\[\d+\])?|[^\]]*\]")
 
@@ -57,16 +61,23 @@ def examine(data: bytes, *, name: str = "", format: str = "auto", window: int | 
         return _examine_events(data, sheet, name, format, window)
     problems = [_problem(mend.path, mend.code, mend.problem, "") for mend in sheet.mends]
     talk, early = _shaped(TALKS[chosen], sheet)
-    problems += [_problem(mend.path, mend.code, mend.problem, talk.wire) for mend in early]
+    problems += [_of_mend(mend, talk.wire) for mend in early]
     problems += _found(talk, window)
     records = sum(row.home is None for row in talk.records())
     return Diagnosis(format=chosen, wire=talk.wire, records=records, problems=_unique(problems))
 
 
 def repair(
-    data: bytes, found: Diagnosis | None = None, *, name: str = "", format: str = "auto", window: int | None = None
+    data: bytes,
+    found: Diagnosis | None = None,
+    *,
+    name: str = "",
+    format: str = "auto",
+    window: int | None = None,
+    without_thinking: bool = False,
 ) -> Repair:
-    """A working copy in the same format. Rows that nothing is wrong with keep their bytes.
+    """A working copy in the same format. Rows that nothing is wrong with keep their bytes. `without_thinking` leaves
+    all thinking out of it, the way out when a provider refuses a signature.
 
     `found` is what `examine` said of the same bytes, if it was asked. Raises what `examine` raises, and PolicyError
     when there is no writer for the format.
@@ -78,7 +89,7 @@ def repair(
             f"There is no writer for {known}: --repair writes {', '.join(TALKS)}. "
             "`foldmark compact TRANSCRIPT --out next.json` writes a valid next request from any of them."
         )
-    changes = _all_mended(TALKS[chosen], sheet)
+    changes = _all_mended(TALKS[chosen], sheet, without_thinking=without_thinking)
     mended, is_empty, rejected = sheet.bytes(), not sheet.rows, "\n".join(sheet.rejected)
     del sheet  # the rows of the copy are read now, and a large file does not fit twice
     if mended == data and found:
@@ -116,7 +127,7 @@ def _chosen(sheet: Sheet, format: str) -> str:
     if format != "auto" and format not in imported:
         names = ", ".join(dict.fromkeys([*TALKS, *sorted(imported)]))
         raise PolicyError(f"There is no format {format!r}; choose auto, {names}.")
-    if format not in ("auto", "openai-json"):
+    if format != "auto" and format not in _LISTS:
         return ""
     if is_claude_code(sheet):
         return "claude-code"
@@ -138,7 +149,7 @@ def _is_of_an_importer(sheet: Sheet) -> bool:
             value=values[0] if len(values) == 1 else None, records=tuple(enumerate(values, 1))
         )
     first = next((known.name for known in importers.FORMATS if known.sniff(document)), "")
-    return first not in ("", *TALKS, "openai-json")
+    return first not in ("", *TALKS, *_LISTS)
 
 
 def _of_rows(sheet: Sheet) -> str:
@@ -175,7 +186,7 @@ def _shaped(make: Callable[[Sheet], Talk], sheet: Sheet) -> tuple[Talk, list[Men
 def _found(talk: Talk, window: int | None) -> Iterator[Problem]:
     mends = [mend for stage in talk.stages() for mend in stage(talk)]
     for mend in mends:
-        yield _problem(mend.path, mend.code, mend.problem, talk.wire)
+        yield _of_mend(mend, talk.wire)
     if not any(strand.turns for strand in talk.strands):
         yield _problem("file", "no_messages", "there is no message in it.", talk.wire)
     explained = _explained(mends)
@@ -226,6 +237,13 @@ def _problem(path: str, code: str, said: str, wire: str, window: int | None = No
     return Problem(path=path, code=code, message=said, severity=severity, advice=advice_of(code, severity, window))
 
 
+def _of_mend(mend: Mend, wire: str) -> Problem:
+    """A problem with what the repair does about it, when it does something."""
+    severity = severity_of(mend.code, wire)
+    advice = mend_of(mend.code, mend.change) or advice_of(mend.code, severity)
+    return Problem(path=mend.path, code=mend.code, message=mend.problem, severity=severity, advice=advice)
+
+
 def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
     return tuple({(problem.path, problem.code): problem for problem in reversed(problems)}.values())[::-1]
 
@@ -233,9 +251,11 @@ def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
 # -- a working copy
 
 
-def _all_mended(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
+def _all_mended(make: Callable[[Sheet], Talk], sheet: Sheet, *, without_thinking: bool) -> list[Change]:
     """Rounds of all mends, until one finds nothing; then what is to be done to whole rows."""
     changes = [Change(path=mend.path, code=mend.code, message=mend.change) for mend in sheet.mends]
+    if without_thinking:
+        changes += _without_thinking(make, sheet)
     for _ in range(_ROUNDS):
         done = _mended(make, sheet)
         changes += done
@@ -247,18 +267,40 @@ def _all_mended(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
     return changes
 
 
+def _without_thinking(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
+    talk, done = _shaped(make, sheet)
+    done += _applied(list(thinking_mends(talk)))
+    return _changes(done) + _emptied(sheet)
+
+
+def _applied(mends: list[Mend]) -> list[Mend]:
+    """Carry out the mends of one stage that change something."""
+    for mend in mends:
+        if mend.change:
+            mend.apply()
+    return mends
+
+
+def _changes(mends: list[Mend]) -> list[Change]:
+    return [Change(path=mend.path, code=mend.code, message=mend.change) for mend in mends if mend.change]
+
+
+def _emptied(sheet: Sheet) -> list[Change]:
+    """Messages that went with the last thing they held, each once."""
+    said = "the message is left out: nothing else was in it"
+    paths, sheet.emptied = dict.fromkeys(sheet.emptied), []
+    return [Change(path=path, code="empty_content", message=said) for path in paths]
+
+
 def _mended(make: Callable[[Sheet], Talk], sheet: Sheet) -> list[Change]:
     """One round of all mends, each stage on the rows as the one before left them."""
     talk, done = _shaped(make, sheet)
     for stage in talk.stages():
-        mends: list[Mend] = list(stage(talk))
-        for mend in mends:
-            if mend.change:
-                mend.apply()
+        mends = _applied(list(stage(talk)))
         done += mends
         if mends:
             talk = make(sheet)
-    return [Change(path=mend.path, code=mend.code, message=mend.change) for mend in done if mend.change]
+    return _changes(done) + _emptied(sheet)
 
 
 # -- formats without a writer

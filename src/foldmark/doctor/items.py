@@ -4,7 +4,7 @@ nothing of files whose rows wrap the items."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -185,6 +185,12 @@ class ItemTalk(Talk):
                 elif found:
                     apply = partial(self.set_message, turn.row, clean_value(item))
                     yield Mend(self.at(turn.row, found[0]), found[1], DIRT[found[1]], "U+FFFD instead", apply)
+
+    def thinking(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        for strand in self.strands:
+            for turn in strand.turns:
+                if turn.units and turn.units[0].kind == "thinking":
+                    yield self.at(turn.row), partial(self._drop_reasoning, strand, turn)
 
     def _drop_reasoning(self, strand: Strand, turn: Turn) -> None:
         """Ids of the items that it led to go with it: an id that is kept asks for its reasoning."""

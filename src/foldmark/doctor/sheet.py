@@ -40,6 +40,9 @@ class Sheet:
         self.fields: dict[str, Any] = {}
         self.places: dict[str, tuple[str, int, int]] = {}
         self.new_fields: dict[str, Any] = {}
+        self.lost_fields: list[str] = []
+        self.emptied: list[str] = []
+        self._first_places: dict[int, tuple[list[Any], dict[int, tuple[Any, int]]]] = {}
         self.name = ""
         self.unfolded: set[Row] = set()
         self.mends: list[Mend] = []
@@ -84,6 +87,23 @@ class Sheet:
     def drop(self, row: Row) -> None:
         self.rows.remove(row)
 
+    def remember(self, holder: list[Any]) -> None:
+        """Keep where the elements of a list stand, before the first edit of it. What is kept holds them, since an id
+        names an object only as long as it lives."""
+        if id(holder) not in self._first_places:
+            self._first_places[id(holder)] = (holder, {id(held): (held, at) for at, held in enumerate(holder)})
+
+    def first_place(self, holder: list[Any], value: Any, at: int) -> int:
+        """Where an element of a list stood in the file; `at`, where it stands now, when it was never moved."""
+        known = self._first_places.get(id(holder))
+        return known[1].get(id(value), (value, at))[1] if known else at
+
+    def inherit(self, holder: list[Any], old: Any, new: Any) -> None:
+        """A new element stands for an old one: it keeps its place."""
+        known = self._first_places.get(id(holder))
+        if known and id(old) in known[1]:
+            known[1][id(new)] = (new, known[1][id(old)][1])
+
     # -- writing
 
     def bytes(self) -> bytes:
@@ -119,16 +139,28 @@ class Sheet:
     def _part(self, name: str) -> str:
         """The head or tail with changed members put in place."""
         text = self.head if name == "head" else self.tail
-        known = [(*self.places[key], value) for key, value in self.new_fields.items() if key in self.places]
-        for where, low, high, value in sorted(known, key=lambda change: -change[1]):
-            if where == name:
-                text = text[:low] + json.dumps(value, ensure_ascii=False) + text[high:]
+        edited = {key for key in (*self.new_fields, *self.lost_fields) if self.places.get(key, ("",))[0] == name}
+        for key in sorted(edited, key=lambda key: -self.places[key][1]):
+            _, low, high = self.places[key]
+            if key in self.lost_fields:
+                text = _without_member(text, key, low, high)
+            else:
+                text = text[:low] + json.dumps(self.new_fields[key], ensure_ascii=False) + text[high:]
         added = {key: value for key, value in self.new_fields.items() if key not in self.places}
         if name == "head" and added:
             at = text.index("{") + 1
             members = "".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}, " for k, v in added.items())
             text = text[:at] + members + text[at:]
         return text
+
+
+def _without_member(text: str, key: str, low: int, high: int) -> str:
+    """The text without a member whose value stands from `low` to `high`, and without one comma beside it."""
+    found = re.search(rf"(,?)\s*{re.escape(json.dumps(key, ensure_ascii=False))}\s*:\s*\Z", text[:low])
+    if not found:
+        return text
+    rest = text[high:] if found[1] else re.sub(r"\A\s*,\s*", "", text[high:])
+    return text[: found.start()] + rest
 
 
 def open_sheet(data: bytes, name: str) -> Sheet:

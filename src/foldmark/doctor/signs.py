@@ -9,6 +9,7 @@ from foldmark.doctor.repeats import shortened
 from foldmark.doctor.sizes import Found
 from foldmark.doctor.talk import Talk, words
 
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*(={0,2})\Z")
 _CUT = re.compile(
     r"(\[(…|\.\.\.)?\s*(truncated|trimmed|omitted|cut)\b[^\]]{0,60}\]|\((truncated|omitted)\))\s*\Z", re.I
 )
@@ -32,10 +33,19 @@ def _thinking(talk: Talk) -> Iterator[Found]:
     has_text = any(str(unit.value.get("thinking") or "").strip() for unit in blocks)
     for unit in blocks:
         text = str(unit.value.get("thinking") or "")
-        if has_text and not text.strip():
+        if isinstance(unit.value["signature"], str) and not _is_base64(unit.value["signature"]):
+            said = "the signature of this thinking is no base64: it was edited or cut."
+            yield talk.path(unit, ".signature"), "thinking_suspect", said
+        elif has_text and not text.strip():
             yield talk.path(unit), "thinking_suspect", "signed thinking without its text: it may have been edited."
         elif _CUT.search(text):
             yield talk.path(unit), "thinking_suspect", "signed thinking that ends as if it had been shortened."
+
+
+def _is_base64(text: str) -> bool:
+    """In either alphabet, with its padding or without: what is padded fills groups of four."""
+    found = _BASE64.match(text)
+    return found is not None and (not found[1] or len(text) % 4 == 0)
 
 
 def _refusals(talk: Talk) -> Iterator[Found]:

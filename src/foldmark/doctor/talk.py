@@ -146,6 +146,18 @@ class Talk:
     def set_field(self, key: str, value: Any) -> None:
         self.sheet.fields[key] = self.sheet.new_fields[key] = value
 
+    def leave_fields_out(self, *keys: str) -> None:
+        for key in keys:
+            if self.sheet.fields.pop(key, None) is not None:
+                self.sheet.lost_fields.append(key)
+
+    def thinking(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """Every piece of thinking: where it stands, and what takes it out with all that depends on it."""
+        for strand in self.strands:
+            for unit in strand.units:
+                if unit.kind == "thinking":
+                    yield self.path(unit), partial(self.remove, unit)
+
     def finish(self) -> None:
         """Bring the rows into the form in which they are written, when all mends are done."""
 
@@ -190,7 +202,11 @@ class Talk:
 
     def rest(self, unit: Unit) -> str:
         """Where in its message a unit stands."""
-        return "" if unit.holder is None else f".content[{unit.number}]"
+        return "" if unit.holder is None else f".content[{self.number(unit)}]"
+
+    def number(self, unit: Unit) -> int:
+        """Where in its list a unit stood in the file."""
+        return self.sheet.first_place(unit.holder or [], unit.value, unit.number)
 
     def where(self, strand: Strand, path: str) -> str:
         """The place in the file of a path that a wire's validator gave."""
@@ -221,6 +237,8 @@ class Talk:
         if unit.holder is None:
             self.set_plain(unit, value)
         else:
+            self.sheet.remember(unit.holder)
+            self.sheet.inherit(unit.holder, unit.value, value)
             unit.holder[unit.index()] = value
         unit.value = value
         unit.row.changed = True
@@ -233,9 +251,11 @@ class Talk:
         if unit.holder is None:
             self.drop_row(unit.row)
             return
+        self.sheet.remember(unit.holder)
         del unit.holder[unit.index()]
         unit.row.changed = True
         if self.is_empty(unit.row):
+            self.sheet.emptied.append(unit.row.path)
             self.drop_row(unit.row)
 
     def is_empty(self, row: Row) -> bool:
