@@ -115,7 +115,7 @@ def look(store: Store, key: Key, chains: list[str], plains: list[str]) -> list[A
         return [type(error).__name__, str(error)]
     assert context is not None
     read: list[Any] = [
-        store.view(key),
+        msgspec.structs.replace(store.view(key), secret=b""),  # each store has its own
         store.log(key, 2, 5),
         store.covered(key, 6, limit=3),
         store.checkpoints(key),
