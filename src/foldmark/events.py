@@ -8,7 +8,7 @@ their own, in arrival order; the wire writes them in call order.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -167,6 +167,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_user(self) -> bool:
         """A real user's words; injected user-role rows are not."""
         return self.role == "user" and self.origin == "user"
+
+
+def images_of(event: Event) -> Iterator[Image]:
+    """Every image of an event, those of its results too."""
+    for part in event.parts:
+        if isinstance(part, Image):
+            yield part
+        elif isinstance(part, ToolResult):
+            yield from part.images
 
 
 def with_images(events: Iterable[Event]) -> list[Event]:

@@ -8,8 +8,8 @@ import msgspec
 
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.errors import NotFound
-from foldmark.events import Artifact, Event
-from foldmark.originals import images_of, whole
+from foldmark.events import Artifact, Event, images_of
+from foldmark.originals import whole
 from foldmark.readings import with_calls, words_of
 from foldmark.refs import Ref, artifact_ref, parse
 from foldmark.store import Key, Store

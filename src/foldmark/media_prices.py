@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from math import ceil, sqrt
 
-from foldmark.events import Event, Image, ToolResult, with_images
+from foldmark.events import Event, Image, images_of, with_images
 from foldmark.pictures import size_of
 
 IMAGE_TOKENS = 1_600
@@ -50,16 +50,8 @@ def difference(events: Iterable[Event], provider: str, model: str = "") -> int:
     """What the images of these events cost at a provider above (or below) their neutral prices."""
     if not _maker(provider, model):
         return 0
-    shown = (one for event in with_images(events) for one in _images(event))
+    shown = (one for event in with_images(events) for one in images_of(event))
     return sum(image_tokens(one, provider, model) - image_tokens(one) for one in shown)
-
-
-def _images(event: Event) -> Iterable[Image]:
-    for part in event.parts:
-        if isinstance(part, Image):
-            yield part
-        elif isinstance(part, ToolResult) and part.images:
-            yield from part.images
 
 
 _MAKERS = (

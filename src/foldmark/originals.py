@@ -5,7 +5,7 @@ Knows nothing of why they left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 
@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound, StoreError
-from foldmark.events import Artifact, Event, Image, Part, Paste, Text, ToolResult, with_images
+from foldmark.events import Artifact, Event, Image, Part, Paste, Text, ToolResult, images_of, with_images
 from foldmark.refs import artifact_ref
 
 
@@ -69,15 +69,6 @@ def pictured(messages: Sequence[Event], artifacts: Artifacts, tenant: str) -> tu
 
 def _waiting(message: Event) -> bool:
     return any(image.artifact for image in images_of(message))
-
-
-def images_of(event: Event) -> Iterator[Image]:
-    """Every image of an event, those of its results too."""
-    for part in event.parts:
-        if isinstance(part, Image):
-            yield part
-        elif isinstance(part, ToolResult):
-            yield from part.images
 
 
 def _shown(message: Event, artifacts: Artifacts, tenant: str) -> Event:

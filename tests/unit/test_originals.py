@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore, user
-from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, fingerprint
-from foldmark.originals import images_of, pictured, whole
+from foldmark.events import Event, Image, Text, ToolCall, ToolResult, assistant, fingerprint, images_of
+from foldmark.originals import pictured, whole
 from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 
 
