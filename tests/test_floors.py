@@ -13,21 +13,26 @@ FLOORS: list[list[str]] = [
     ["events"],
     [
         *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
-        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
-        *["render", "readings", "salience", "reports", "wire", "kinds"],
+        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices"],
+        *["render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking", "failures"],
     ],
-    ["prices", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix", "readback", "written"],
+    [
+        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix", "readback"],
+        *["written", "summarizer", "watching"],
+    ],
     [
         *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
-        *["bar", "triggers", "outcomes", "compose", "validation", "retrieval", "memory", "sqlite"],
+        *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory", "sqlite"],
+        *["records", "prompts", "story", "forking"],
     ],
-    ["flows"],
-    ["control", "session"],
-    ["testing", "importers", "importing"],
+    ["matter", "narrating", "spending", "flows"],
+    ["driving", "resolving", "control", "session"],
+    ["aio", "testing", "importers", "importing"],
     ["doctor"],
+    ["models"],
     ["cli"],
 ]
-SIDEWAYS = {2, 3, 6, 7}
+SIDEWAYS = {2, 3, 5, 6, 7}
 
 
 def place(module: str) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ room instead of inflating every count, so that choices inside a request never de
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,12 +28,20 @@ CHECKPOINT_FLOOR = 2_000
 LEAST_CAP = 2_000
 """Fewer tokens beside the static prefix are no room for a session (design, PolicyError)."""
 
+LEAST_LANDING = 1_200
+"""0.6 of the least cap: what the landing is never pushed under by what a host adds."""
+
+LEAST_TARGET = 500
+"""A target that leaves less beside the static prefix cannot be reached."""
+
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one request, in tokens. `ceiling` is what the whole request may cost; `cap`, `landing` and
     `trigger` are above the static prefix `static`; `forced` says that a target size was asked for; `correction` is how
     the provider counts, `wire` and `model` are who reads the request, `bound_thinking` says that thinking must not
-    stand behind another prefix."""
+    stand behind another prefix. `burst` is what the tools of one step may bring (None: the cap is a share), `media`
+    what images cost above their neutral prices, `reinjected` what the host adds after a compaction, on top of the
+    landing. `refused` says that the window is the one that a provider's refusal named."""
 
     window: int
     reserve: int
@@ -48,22 +57,44 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     wire: str = ""
     model: str = ""
     bound_thinking: bool = False
+    burst: int | None = None
+    media: int = 0
+    reinjected: int = 0
+    refused: bool = False
 
     def extra(self, messages: Iterable[Event]) -> int:
         """What the images of these messages cost at the provider above (or below) their neutral prices."""
         return difference(messages, self.wire, self.model)
 
     @property
+    def level(self) -> int:
+        """The size above the static prefix that a session falls back to: the landing and what the host adds to it."""
+        return self.landing + self.reinjected
+
+    @property
     def quiet(self) -> int:
-        """Up to this size above the static prefix no cleanup begins: the landing of a target, else half the trigger
+        """Up to this size above the static prefix no cleanup begins: the level of a target, else half the trigger
         (clearing pays from X/2 on), and nothing below 15,000."""
-        return self.landing if self.forced else max(self.nothing_below, self.trigger // 2)
+        return self.level if self.forced else max(self.nothing_below, self.trigger // 2)
+
+    def cap_lines(self) -> tuple[tuple[str, int], ...]:
+        """The arithmetic of the cap, line by line, behind `lines`: at which size above the static prefix a compaction
+        cannot wait any longer."""
+        left = self.ceiling - self.static
+        burst = self.burst or 0
+        rest = self.cap - (left - burst - self.media)
+        return (
+            *((("- what the tools of one step may bring", -burst),) if burst else ()),
+            *((("- images, at this provider's prices", -self.media),) if self.media else ()),
+            *(((f"{'-' if rest < 0 else '+'} the share of the room that the cap is", rest),) if rest else ()),
+            ("= the cap, above the static prefix", self.cap),
+        )
 
     def lines(self) -> tuple[tuple[str, int], ...]:
         """The arithmetic, line by line, for reports and BudgetExceeded."""
         room = self.window - self.reserve - self.margin
         return (
-            ("context window", self.window),
+            ("context window" + (", as the provider's refusal said" if self.refused else ""), self.window),
             ("- reserved for the answer", -self.reserve),
             ("- safety margin", -self.margin),
             *((("- the provider counts more tokens than we do", self.ceiling - room),) if room > self.ceiling else ()),
@@ -75,75 +106,124 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 _MODELS_KEPT = 6  # usages of so many (wire, model) pairs: sessions move between a few
 
 
-def with_usage(state: ScopeState, frame: Frame, sent: int, usage: Usage, model: str) -> ScopeState:
-    """The state once a reply reported what a request of `sent` tokens cost; `model` is the one that replied."""
+def with_usage(
+    state: ScopeState, frame: Frame, sent: int, usage: Usage, model: str, *, taken: bool = False
+) -> ScopeState:
+    """The state once the size of a request of `sent` tokens was reported; `model` is the one that replied. `taken` says
+    that the request was answered: a limit that a refusal named (or that was guessed from one) and that it passed was
+    wrong, and is forgotten."""
     name = meter_name(frame.wire, frame.model or model)
     others = {key: value for key, value in state.usages.items() if key != name}
     usages = {**others, name: kept(state.usages.get(name, ()), Sample(sent, usage.input))}
     newest = dict(list(usages.items())[-_MODELS_KEPT:])
-    return msgspec.structs.replace(state, model=model or state.model, usages=newest, last_usage=usage)
+    limits = {key: limit for key, limit in state.limits.items() if key != name or not taken or limit >= usage.input}
+    return msgspec.structs.replace(state, model=model or state.model, usages=newest, last_usage=usage, limits=limits)
 
 
 def room(frame: Frame, policy: Policy, state: ScopeState | None = None, *, pictures: int = 0) -> Room:
     """The room for requests of a frame. `pictures` is what the images of the view cost at the frame's provider above
     their neutral prices (`media_prices.difference`): it brings the cap nearer. The ceiling leaves it to `fit`, which
-    may drop images (`Room.extra`).
+    may drop images (`Room.extra`). A window that a provider's refusal named counts where it is the smaller one.
 
     Sources: output reserve min(16,000, 12% of the window); margin 3%, at least 512, 1% once two usages were
     reported; cap, landing and trigger as docs/explanation/when.md lists them. Raises PolicyError when less than
-    2,000 tokens are left beside the static prefix, or when a target does not leave 500 beside it.
+    2,000 tokens are left beside the static prefix, when a target does not leave 500 beside it, or when what the host
+    adds after a compaction leaves no room for one.
     """
-    budget, window, static = policy.budget, frame.window, frame.static_tokens
+    budget, expected, static = policy.budget, policy.expected, frame.static_tokens
+    made = _arithmetic(min(frame.window, _refused(frame, state) or frame.window), frame, policy, state)
+    while made.cap < LEAST_CAP and made.window < frame.window:  # as with usages: what was learned refuses nothing
+        made = _arithmetic(min(frame.window, round(1.25 * made.window) + 1), frame, policy, state)
+    if made.cap < LEAST_CAP:
+        raise PolicyError(_no_room(made, static, expected.burst_tokens or 0))
+    if made.cap - LEAST_LANDING < expected.reinjected_tokens:
+        raise PolicyError(
+            f"Your host adds {expected.reinjected_tokens:,} tokens after a compaction (expected.reinjected_tokens) and "
+            f"the cap is {made.cap:,} above the static prefix; at most {made.cap - LEAST_LANDING:,} leave room for one."
+        )
+    cap = max(LEAST_CAP, made.cap - pictures)
+    landing, trigger = _landing(policy, made.window, static, cap)
+    return Room(
+        window=made.window,
+        reserve=made.reserve,
+        margin=made.margin,
+        static=static,
+        ceiling=made.ceiling,
+        cap=cap,
+        landing=landing,
+        trigger=trigger,
+        nothing_below=0 if budget.target_tokens is not None else budget.nothing_below,
+        forced=budget.target_tokens is not None,
+        correction=made.correction,
+        wire=frame.wire,
+        model=_reader(frame, state),
+        bound_thinking=policy.cleanup.bound_thinking,
+        burst=expected.burst_tokens,
+        media=pictures,
+        reinjected=expected.reinjected_tokens,
+        refused=made.window < frame.window,
+    )
+
+
+class _Arithmetic(NamedTuple):
+    """What a window leaves: `ceiling` for the whole request, `cap` above the static prefix."""
+
+    window: int
+    reserve: int
+    margin: int
+    correction: Correction
+    ceiling: int
+    cap: int
+
+
+def _arithmetic(window: int, frame: Frame, policy: Policy, state: ScopeState | None) -> _Arithmetic:
+    budget, burst = policy.budget, policy.expected.burst_tokens
     found = _within(state.correction(frame) if state else Correction(), window)
     reserve = frame.max_output or budget.output_reserve
     if reserve is None:
         reserve = min(16_000, round(window * 0.12))
     margin = max(512, round(window * (0.01 if found.samples >= 2 else 0.03)))
-    most = budget.cap_share * (window - reserve)
-    if found.ours(most) - static < LEAST_CAP <= most - static:
+    most = budget.cap_share * (window - reserve) if burst is None else window - reserve - margin
+    taken = frame.static_tokens + (burst or 0)
+    if found.ours(most) - taken < LEAST_CAP <= most - taken:
         # Usages may be another request's, or sums: what was learned refuses nothing by itself, since no request would
         # go out any more and nothing new could be learned.
         found = Correction(samples=1)
     ceiling = found.ours(window - reserve - margin)
-    cap = found.ours(most) - static
-    if cap < LEAST_CAP:
-        raise PolicyError(
-            f"Only {max(cap, 0):,} tokens are left for messages: the window is {window:,}, {reserve:,} are reserved "
-            f"for the answer and the system text with tool schemas takes {static:,}. "
-            + (f"The provider counts {found.factor:.2f} tokens for one of ours. " if found.factor > 1.01 else "")
-            + (f"It adds {found.offset:,} that we do not see. " if found.offset > 0 else "")
-            + "Shorten the static prefix, lower max_output, or use a larger window."
-        )
-    cap = max(LEAST_CAP, cap - pictures)
-    target = budget.target_tokens
-    if target is not None:
-        if target - static < 500:
+    return _Arithmetic(window, reserve, margin, found, ceiling, found.ours(most) - taken)
+
+
+def _no_room(made: _Arithmetic, static: int, burst: int) -> str:
+    return (
+        f"Only {max(made.cap, 0):,} tokens are left for messages: the window is {made.window:,}, {made.reserve:,} are "
+        f"reserved for the answer and the system text with tool schemas takes {static:,}. "
+        + (f"{burst:,} are kept free for what tools bring (expected.burst_tokens). " if burst else "")
+        + (f"The provider counts {made.correction.factor:.2f} tokens for one of ours. "
+           if made.correction.factor > 1.01 else "")
+        + (f"It adds {made.correction.offset:,} that we do not see. " if made.correction.offset > 0 else "")
+        + "Shorten the static prefix, lower max_output, or use a larger window."
+    )  # fmt: skip
+
+
+def _landing(policy: Policy, window: int, static: int, cap: int) -> tuple[int, int]:
+    """(landing, trigger) above the static prefix. What the host adds after a compaction is part of the size that the
+    session falls back to, so the landing is smaller by it and the next trigger stays above both."""
+    budget, added = policy.budget, policy.expected.reinjected_tokens
+    if budget.target_tokens is not None:
+        left = budget.target_tokens - static
+        if left - added < LEAST_TARGET:
             raise PolicyError(
-                f"The target of {target:,} tokens leaves {target - static:,} beside the static prefix of {static:,}; "
-                f"ask for at least {static + 500:,}."
+                f"The target of {budget.target_tokens:,} tokens leaves {left - added:,} beside the static prefix of "
+                f"{static:,}"
+                + (f" and the {added:,} that your host adds" if added else "")
+                + f"; ask for at least {static + added + LEAST_TARGET:,}."
             )
-        landing = min(target - static, cap)
-        trigger = min(round(landing / 0.6), cap)
-    else:
-        landing = budget.landing_tokens or min(budget.landing_default, window // 4)
-        landing = min(landing, round(0.6 * cap))
-        trigger = min(budget.trigger_tokens, cap)
-    return Room(
-        window=window,
-        reserve=reserve,
-        margin=margin,
-        static=static,
-        ceiling=ceiling,
-        cap=cap,
-        landing=landing,
-        trigger=trigger,
-        nothing_below=0 if target is not None else budget.nothing_below,
-        forced=target is not None,
-        correction=found,
-        wire=frame.wire,
-        model=_reader(frame, state),
-        bound_thinking=policy.cleanup.bound_thinking,
-    )
+        level = min(left, cap)
+        return max(LEAST_TARGET, level - added), min(round(level / 0.6), cap)
+    wanted = budget.landing_tokens or min(budget.landing_default, window // 4)
+    landing = min(wanted, max(round(0.6 * cap) - added, LEAST_LANDING))
+    above = round((landing + added) / 0.6) if added else 0
+    return landing, min(max(budget.trigger_tokens, above), cap)
 
 
 def room_for(view: View, frame: Frame, policy: Policy, shown: Sequence[Event]) -> Room:
@@ -151,6 +231,11 @@ def room_for(view: View, frame: Frame, policy: Policy, shown: Sequence[Event]) -
     there has the price of the provider that will read it, one that left as a line has none."""
     pictures = difference((*view.kept, *shown), frame.wire, _reader(frame, view.state))
     return room(frame, policy, view.state, pictures=pictures)
+
+
+def _refused(frame: Frame, state: ScopeState | None) -> int:
+    """The window that a refusal of that model named, 0 for none."""
+    return state.limits.get(meter_name(frame.wire, _reader(frame, state)), 0) if state else 0
 
 
 def _reader(frame: Frame, state: ScopeState | None) -> str:

@@ -73,6 +73,21 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
     lines: tuple[Line, ...]
 
 
+Field = Literal["current_work", "next_steps", "decisions", "failed_approaches", "open_questions", "conflicts"]
+"""What a model may tell of: what is known (work, steps, decisions, failures), unknown (questions), conflicting."""
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One statement of a narrative that a model wrote. `refs` are the seqs that prove it, `why` its reason where the
+    field has one. `verified` is set by code: its identifiers and most of its words stand in the events it names."""
+
+    field: Field
+    text: str
+    refs: tuple[int, ...] = ()
+    why: str = ""
+    verified: bool = False
+
+
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     """The chosen units of one covered event, in order, under its ref. `head` names the event: role, call, outcome."""
 
@@ -98,7 +113,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Frozen state + narrative + excerpts + names, with its boundary (a seq; covers everything up to it).
 
     `kept` are seqs at or before the boundary that are shown all the same. `compacted_size` is C' of the rent
-    rule: the size aimed at, static prefix included; `head` the newest seq when it was made.
+    rule: the size aimed at, static prefix included; `head` the newest seq when it was made. `narrative` is what a
+    model told, already checked; `author` is `code`, or `code and <model>`.
     """
 
     version: int
@@ -110,6 +126,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sections: tuple[Section, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     names: tuple[Name, ...] = ()
+    narrative: tuple[Item, ...] = ()
     compacted_size: int = 0
     head: int = 0
     target: int = 0

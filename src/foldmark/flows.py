@@ -5,16 +5,17 @@ The whole system on one page. Knows nothing of sessions, threads, event loops or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
+from foldmark.asking import Ask
 from foldmark.assembly import assemble, dressed, head_tokens
 from foldmark.bar import state_bar
-from foldmark.budget import Room, room_for
+from foldmark.budget import room_for
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, unit_limit, with_shortened
@@ -25,8 +26,21 @@ from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.kinds import on_screen
 from foldmark.loading import locate
+from foldmark.matter import gather, with_fork
+from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, resting
 from foldmark.originals import pictured
-from foldmark.outcomes import after_request, applied, failed, ineffective, named, not_due, request_report
+from foldmark.outcomes import (
+    Trial,
+    after_request,
+    applied,
+    broken_off,
+    failed,
+    ineffective,
+    named,
+    not_due,
+    request_report,
+)
+from foldmark.pacing import first_reported, may_ask
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
@@ -34,8 +48,10 @@ from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
 from foldmark.salience import units_and_counts
 from foldmark.selection import Span, select, unused
-from foldmark.store import Context, Frame, Key, Store, View, Where
-from foldmark.triggers import due, sizes
+from foldmark.spending import coming, spent
+from foldmark.store import Context, Frame, Key, Store, Where
+from foldmark.summarizer import Summarizer, names_of
+from foldmark.triggers import due, sizes, static_warning
 from foldmark.validation import validate
 from foldmark.words import words
 from foldmark.written import noted, ours
@@ -82,64 +98,99 @@ def request(
     made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
     made = named(made.with_messages(pictured(made.messages, artifacts, key.tenant)), view.state)  # says what broke
     if not peek:
-        store.sent(key, after_request(view.state, frame, mark, made, now), expected=view.mark)
+        store.sent(key, after_request(view.state, frame, mark, made, now, policy.prices), expected=view.mark)
         store.wrote(key, ours(made))
         noted(made)
     return made
 
 
 def compact(
-    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, force: bool = False, focus: str = ""
-) -> Report:
-    """A checkpoint is made: check, select, gather, compose, validate, commit. Failure leaves the session as it was."""
+    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, force: bool = False, why: str = "manual",
+    focus: str = "", context: Mapping[str, Any] = {}, summarizer: Summarizer | None = None,
+    parent: Callable[[], Request] | None = None,
+) -> Generator[Ask, Any, Report]:  # fmt: skip
+    """A checkpoint is made: check, select, write by code, ask, write again, commit. Failure leaves the session as it
+    was. Yields a call of a summary model and is sent its answer; without a summarizer it never yields."""
     view = store.view(key)
     space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     head = head_tokens(view.checkpoint, view.kept, policy.layout)
     measured = sizes(view, dressed(*clean(view.events, view.mark, policy, view.secret)), head, policy, space, now)
-    reason = due(view, policy, space, measured, now, force)
+    call = coming(summarizer, policy, view, now)
+    reason = due(view, policy, space, measured, now, force, why=why, context=context, call=call)
     if not reason:
-        return not_due(view, space, measured.whole)
+        return not_due(view, space, measured.whole, static_warning(policy, space))
+    reported = first_reported(view, space)
+    trial = Trial(store, key, view, policy, space, reason, measured.whole, now, focus, reported)
     mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
     events = dressed(*clean(view.events, mark, policy, view.secret))
-    span = select(view, events, policy, space, mark)  # whole rounds; its last event is the new boundary
+    span = select(view, events, policy, space, mark, now=now)  # whole rounds; its last event is the new boundary
     if not span:
-        return ineffective(store, key, view, reason, measured.whole, now)
+        return ineffective(trial)
+    told = BY_CODE
     try:
-        span, checkpoint = settle(store, key, span, events, view, space, policy, focus, now)
+        span, checkpoint = settle(trial, span, events)  # by code alone: what stands when no model delivers
+        if landed(trial, span, checkpoint) >= measured.whole:
+            return ineffective(trial)
+        told = yield from tell(trial, span, checkpoint, summarizer, frame, parent, force)
+        insist(told, summarizer)  # where nothing may stand without a model
+        if told.narrative is not None:
+            checkpoint = write(trial, span, told)
     except SummaryError as error:
-        return failed(store, key, view, reason, measured.whole, now, error)
-    after = space.static + head_tokens(checkpoint, span.kept, policy.layout) + span.tail_tokens
-    if after >= measured.whole:
-        return ineffective(store, key, view, reason, measured.whole, now)
-    return applied(store, key, view, checkpoint, reason, space, measured.whole, after)
+        return failed(trial, error, told)
+    after = landed(trial, span, checkpoint)
+    money, unpriced = spent(told.calls, policy.prices, policy.price_table, measured, after, space.static)
+    return applied(trial, checkpoint, after, told, money, warnings=unpriced)
 
 
-def settle(
-    store: Store, key: Key, span: Span, events: Sequence[Event], view: View, space: Room, policy: Policy, focus: str,
-    now: float,
-) -> tuple[Span, Checkpoint]:  # fmt: skip
+def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
+    """Tokens of the next request with that checkpoint."""
+    return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
+
+
+def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Checkpoint]:
     """Write the checkpoint; when the past has not enough to say for its room, let the raw tail take the rest."""
-    checkpoint, more = write(store, key, span, view, space, policy, focus, now), 0
+    checkpoint, more = write(trial, span), 0
     for _ in range(4):
         more += unused(span, checkpoint)
-        longer = select(view, events, policy, space, span.mark, more=more)
+        longer = select(trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now)
         if not longer or longer.boundary >= span.boundary:
             break
-        span, checkpoint = longer, write(store, key, longer, view, space, policy, focus, now)
+        span, checkpoint = longer, write(trial, longer)
     return span, checkpoint
 
 
-def write(
-    store: Store, key: Key, span: Span, view: View, space: Room, policy: Policy, focus: str, now: float
-) -> Checkpoint:
+def tell(
+    trial: Trial, span: Span, checkpoint: Checkpoint, summarizer: Summarizer | None, frame: Frame,
+    parent: Callable[[], Request] | None, force: bool,
+) -> Asking:  # fmt: skip
+    """Ask the models for a narrative of the span, when there are any and they may be asked now."""
+    if summarizer is None:
+        return BY_CODE
+    attempts, names = trial.view.attempts, names_of(summarizer)
+    pause = may_ask(attempts, summarizer.limits, trial.now, models=names, reported=trial.reported)
+    if pause and not force:
+        return resting(pause)
+    matter = gather(trial.store, trial.key, span, checkpoint, trial.view, trial.policy, summarizer, trial.focus)
+    try:
+        return (yield from narrate(with_fork(matter, parent, frame, span.boundary), summarizer))
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            broken_off(trial)  # cancelled or interrupted
+        raise
+
+
+def write(trial: Trial, span: Span, told: Told = BY_CODE) -> Checkpoint:
     """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
-    limit = unit_limit(span.room_tokens)
+    store, key, view, limit = trial.store, trial.key, trial.view, unit_limit(span.room_tokens)
     material = store.covered(key, span.boundary, limit=limit)
     later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
     sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
-    checkpoint = compose(span, sources, view, space, policy, tally=store.tally(key), focus=focus, now=now)
-    landed = space.static + max(space.landing, span.floor_tokens)  # C' of the rent rule, fixed here
-    checkpoint = msgspec.structs.replace(checkpoint, head=view.head, compacted_size=landed)
+    checkpoint = compose(
+        span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
+        narrative=told.narrative or (), author=told.author,
+    )  # fmt: skip
+    aimed = trial.room.static + max(trial.room.landing, span.floor_tokens)  # C' of the rent rule, fixed here
+    checkpoint = msgspec.structs.replace(checkpoint, head=view.head, compacted_size=aimed)
     return validate(checkpoint, material, view)
 
 

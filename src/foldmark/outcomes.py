@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
 import msgspec
 
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
 from foldmark.errors import StaleBoundary, SummaryError, SummaryRejected
+from foldmark.events import Usage
+from foldmark.policy import Policy
 from foldmark.prefix import digest
-from foldmark.reports import Attempt, Reason, Report
+from foldmark.prices import Money, Price
+from foldmark.reports import Attempt, Outcome, Reason, Report, Spent
+from foldmark.rounds import in_flight
 from foldmark.store import Frame, Key, ScopeState, Store, View
+from foldmark.watching import awaited
+
+NOTHING = Spent()
+"""No model was asked."""
 
 
-def not_due(view: View, room: Room, size: int) -> Report:
+class Trial(NamedTuple):
+    """One attempt at a compaction: what its steps share. `before` is the size of the next request without it;
+    `reported` what the provider said of the first request after the compaction before (0: nothing)."""
+
+    store: Store
+    key: Key
+    view: View
+    policy: Policy
+    room: Room
+    reason: Reason
+    before: int
+    now: float
+    focus: str = ""
+    reported: int = 0
+
+    def attempt(self, outcome: Outcome, **fields: Any) -> Attempt:
+        """The note of it."""
+        return Attempt(
+            time=self.now, outcome=outcome, trigger=self.reason.trigger, before=self.before, head=self.view.head,
+            reported=self.reported, **fields,
+        )  # fmt: skip
+
+    def report(self, outcome: Outcome, **fields: Any) -> Report:
+        """The report of it, at the old boundary unless there is a new one."""
+        fields = {"boundary": _boundary(self.view), **fields}
+        return Report(
+            outcome=outcome, trigger=self.reason.trigger, before=self.before, resume=in_flight(self.view.events),
+            **fields,
+        )  # fmt: skip
+
+
+def not_due(view: View, room: Room, size: int, warning: str = "") -> Report:
     """Nothing to do: the normal answer. Reported, never stored."""
     above = size - room.static
     small = above < room.nothing_below
@@ -23,70 +65,97 @@ def not_due(view: View, room: Room, size: int) -> Report:
         if small
         else f"{above:,} tokens above the static prefix; not due yet."
     )
-    return Report(outcome="not_due", text=text, boundary=_boundary(view), before=size, after=size)
-
-
-def ineffective(store: Store, key: Key, view: View, reason: Reason, size: int, now: float) -> Report:
-    """Due, and nothing could be gained. Noted, so that the next request does not try again at once."""
-    text = "There is no whole round to cover, or the checkpoint would not be smaller than what it replaces."
-    store.note(
-        key, Attempt(time=now, outcome="ineffective", trigger=reason.trigger, before=size, after=size, reasons=(text,))
-    )
     return Report(
-        outcome="ineffective", trigger=reason.trigger, text=text, boundary=_boundary(view), before=size, after=size
-    )
-
-
-def failed(store: Store, key: Key, view: View, reason: Reason, size: int, now: float, error: SummaryError) -> Report:
-    """No checkpoint passed validation. Noted; the session is as it was, and requests go on without one."""
-    why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
-    store.note(key, Attempt(time=now, outcome="failed", trigger=reason.trigger, before=size, after=size, reasons=why))
-    return Report(
-        outcome="failed", trigger=reason.trigger, text=str(error), boundary=_boundary(view), before=size, after=size,
-        reasons=why, warnings=(str(error),),
+        outcome="not_due", text=text, boundary=_boundary(view), before=size, after=size,
+        resume=in_flight(view.events), warnings=(warning,) if warning else (),
     )  # fmt: skip
 
 
+def ineffective(trial: Trial) -> Report:
+    """Due, and nothing could be gained. Noted, so that the next request does not try again at once."""
+    text = "There is no whole round to cover, or the checkpoint would not be smaller than what it replaces."
+    trial.store.note(trial.key, trial.attempt("ineffective", after=trial.before, reasons=(text,)))
+    return trial.report("ineffective", text=text, after=trial.before)
+
+
+def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING) -> Report:
+    """No checkpoint could be used. Noted with what was paid; the session is as it was, and requests go on without."""
+    why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
+    noted = trial.attempt("failed", after=trial.before, reasons=why[:20])
+    trial.store.note(trial.key, _with_calls(noted, spent))
+    return trial.report(
+        "failed", text=str(error), after=trial.before, reasons=why, warnings=(str(error), *spent.warnings),
+        mode=spent.mode, calls=spent.calls, coverage=spent.coverage,
+    )  # fmt: skip
+
+
+def broken_off(trial: Trial, spent: Spent = NOTHING) -> None:
+    """A call was cancelled or interrupted: noted, with the session as it was. It says nothing of the model."""
+    noted = trial.attempt("failed", after=trial.before, reasons=("cancelled while a model was asked",))
+    trial.store.note(trial.key, msgspec.structs.replace(noted, failure="cancelled", mode="standalone", calls=1))
+
+
 def applied(
-    store: Store, key: Key, view: View, checkpoint: Checkpoint, reason: Reason, room: Room, size: int, after: int
-) -> Report:
-    """Commit checkpoint, boundary and mark together, with the note of the attempt. When another compaction of the
-    scope won meanwhile, nothing is written and the outcome is `deferred`."""
-    attempt = Attempt(
-        time=checkpoint.time,
-        outcome="applied",
-        trigger=reason.trigger,
-        version=checkpoint.version,
-        boundary=checkpoint.boundary,
-        before=size,
-        after=after,
-        target=room.static + room.landing,
-        reasons=(reason.text,) if reason.text else (),
-    )
-    expected = view.checkpoint.version if view.checkpoint else 0
-    target = room.static + room.landing
-    warnings = checkpoint.warnings
-    if after < 0.97 * target and not warnings:
-        text = f"{after:,} of {target:,} tokens: the covered past had no more to say, and the next round is larger."
-        warnings = (text,)
+    trial: Trial, checkpoint: Checkpoint, after: int, spent: Spent = NOTHING, money: Money | None = None, *,
+    warnings: Sequence[str] = (),
+) -> Report:  # fmt: skip
+    """Commit checkpoint, boundary and mark together, with the note of the attempt. A model that was asked and did not
+    deliver all makes it `degraded`. When another compaction of the scope won meanwhile, nothing is written and the
+    outcome is `deferred`."""
+    target = trial.room.static + trial.room.landing
+    outcome: Outcome = "degraded" if spent.failure else "applied"
+    made = {"version": checkpoint.version, "boundary": checkpoint.boundary, "after": after, "target": target}
+    why = tuple(filter(None, (trial.reason.text, spent.failure)))
+    shared = {"mode": spent.mode, "calls": spent.calls, "money": money}
     try:
-        store.commit(key, checkpoint, expected=expected, attempt=attempt)
+        noted = _with_calls(trial.attempt(outcome, reasons=why, **made), spent, money)
+        expected = trial.view.checkpoint.version if trial.view.checkpoint else 0
+        trial.store.commit(trial.key, checkpoint, expected=expected, attempt=noted)
     except StaleBoundary as stale:
-        return Report(
-            outcome="deferred", trigger=reason.trigger, text=str(stale), boundary=_boundary(view), before=size
-        )
-    return Report(
-        outcome="applied",
-        trigger=reason.trigger,
-        text=reason.text,
-        boundary=checkpoint.boundary,
-        version=checkpoint.version,
-        before=size,
-        after=after,
-        target=target,
-        epoch="compaction",
-        warnings=warnings,
+        return trial.report("deferred", text=str(stale), **shared)
+    said = (*_landing_warnings(checkpoint, after, target), *_telling_warnings(spent), *warnings)
+    return trial.report(
+        outcome, text=trial.reason.text, epoch="compaction", reasons=spent.reasons, warnings=said,
+        coverage=spent.coverage, **made, **shared,
+    )  # fmt: skip
+
+
+def _with_calls(attempt: Attempt, spent: Spent, money: Money | None = None) -> Attempt:
+    """The note of an attempt with what its model calls came to: what cooldown and breaker read after a restart."""
+    if not spent.calls:
+        return attempt
+    return msgspec.structs.replace(
+        attempt,
+        mode=spent.mode,
+        calls=len(spent.calls),
+        failure=spent.kind,
+        rest_until=attempt.time + spent.rest_seconds if spent.rest_seconds else 0.0,
+        model=spent.calls[-1].model,
+        usage=_sum(call.usage for call in spent.calls),
+        seconds=sum(call.seconds for call in spent.calls),
+        money=money,
     )
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    found = list(usages)
+    return Usage(**{field: sum(getattr(one, field) for one in found) for field in Usage.__struct_fields__})
+
+
+def _landing_warnings(checkpoint: Checkpoint, after: int, target: int) -> tuple[str, ...]:
+    if after < 0.97 * target and not checkpoint.warnings:
+        return (f"{after:,} of {target:,} tokens: the covered past had no more to say, and the next round is larger.",)
+    return checkpoint.warnings
+
+
+def _telling_warnings(spent: Spent) -> tuple[str, ...]:
+    if not spent.failure:
+        return spent.warnings
+    made = "no model told anything, so the checkpoint is made by code alone"
+    if spent.untold and spent.coverage > 0:
+        first, last = spent.untold
+        made = f"event:{first} to event:{last} were told by no model ({spent.coverage:.0%} of the text was)"
+    return (f"Degraded ({spent.failure}): {made}.", *spent.warnings)
 
 
 def _boundary(view: View) -> int:
@@ -129,7 +198,9 @@ def named(made: Request, state: ScopeState) -> Request:
     return made.with_report(msgspec.structs.replace(made.report, epoch=epoch))
 
 
-def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, now: float) -> ScopeState:
+def after_request(
+    state: ScopeState, frame: Frame, mark: Mark, made: Request, now: float, prices: Price | None = None
+) -> ScopeState:
     """The scope's state once a request was built."""
     return msgspec.structs.replace(
         state,
@@ -140,4 +211,5 @@ def after_request(state: ScopeState, frame: Frame, mark: Mark, made: Request, no
         last_version=made.report.version,
         last_hash=digest(made.messages[: made.stable]),
         last_count=made.stable,
+        awaited=awaited(state, frame, size=made.tokens.total, now=now, epoch=made.report.epoch, prices=prices),
     )

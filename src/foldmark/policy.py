@@ -8,96 +8,20 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from fnmatch import fnmatchcase
+from typing import Any, Literal
 
 import msgspec
 
+from foldmark.changing import changed, table
 from foldmark.errors import PolicyError
-from foldmark.prices import Price
+from foldmark.options import RANGES as _RANGES
+from foldmark.options import TRIGGER_TOKENS, Admission, Budget, Cleanup, Expected, Layout, Pace, Shape, Tail
+from foldmark.prices import Price, PriceTable, price_of
 
-
-class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a tool result or giant paste enters the log."""
-
-    limit_tokens: int | None = None
-    """A larger result becomes preview + artifact. None: 2% of the window, between 1,000 and 8,000."""
-    preview_tokens: int | None = None
-    """What a preview may cost at most. None: a quarter of the limit, at least 500."""
-    user_words_tokens: int = 8_000
-    """A longer user message is admitted as a paste; ordinary words always stay verbatim."""
-    inline_bytes: int = 4_096
-    """Bodies up to this size never leave the event, whatever they cost."""
-
-
-class Cleanup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Deterministic shrinking behind the mark. Part of the fingerprint: changing it is an epoch."""
-
-    keep_results: int = 3
-    """The newest results that stay as they are."""
-    keep_rounds: int = 2
-    """The newest rounds that the mark never enters."""
-    duplicates: bool = True
-    """Replace repeated results (also near-equal ones) by a pointer to the newest."""
-    superseded: bool = True
-    """Replace reads of files that were read again or changed since."""
-    demote: bool = True
-    """Replace old refetchable results by their outcome line."""
-    minimum_tokens: int = 80
-    """Smaller results are left alone: their outcome line would save nothing."""
-    bound_thinking: bool = False
-    """The provider refuses signed thinking when anything in front of it changed: with each epoch, compaction or drop,
-    all thinking from before it leaves whole, and a run that thinks is left alone until its end or the cap."""
-    minimum_share: float = 0.10
-    """An epoch without a compaction must shed at least this share of the request."""
-
-
-class Tail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much of the newest past stays raw at a compaction."""
-
-    share: float = 0.20
-    """Share of the landing; at least the newest whole round."""
-    minimum_rounds: int = 1
-    """Whole rounds that stay whatever they cost, unless they alone pass the landing."""
-
-
-class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a request may cost and what a compaction aims at. `landing` and `trigger` are above the static prefix."""
-
-    landing_tokens: int | None = None
-    """Size a compaction aims at. None: min(landing_default, window / 4, 0.6 x cap)."""
-    landing_default: int = 16_000
-    """16,000 coding, 8,000 chat and realtime, 32,000 research."""
-    target_tokens: int | None = None
-    """`--target`: size of the whole request after a compaction, static prefix included."""
-    trigger_tokens: int = 48_000
-    """Size above the static prefix that starts a compaction when no prices are known."""
-    cap_share: float = 0.85
-    """The cap is this share of the room for input, minus the static prefix."""
-    output_reserve: int | None = None
-    """Room for the answer. None: what the caller asks for, else min(16,000, 12% of the window)."""
-    nothing_below: int = 15_000
-    """Below this size above the static prefix only the cap, force or a target acts."""
-
-
-class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a checkpoint is filled with, as shares of the landing that is left after the tail."""
-
-    facts_share: float = 0.15
-    """State sections, at most."""
-    user_share: float = 0.12
-    """Verbatim user messages, at most; sentences with a constraint never fall out."""
-    names_share: float = 0.03
-    """Working names, at most; the rest is excerpts."""
-
-
-class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The order of a request."""
-
-    checkpoint: Literal["user", "system"] = "user"
-    """Where the checkpoint stands: as reference text in role user, or at the end of the system text."""
-    state_bar: bool = False
-    """Append what changed in state since the boundary as an ephemeral suffix."""
-
+__all__ = [
+    "PRESETS", "Admission", "Budget", "Cleanup", "Expected", "Layout", "Pace", "Policy", "Run", "Shape", "Tail",
+]  # fmt: skip
 
 Run = Literal["inline", "manual"]
 
@@ -115,8 +39,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget: Budget = Budget()
     shape: Shape = Shape()
     layout: Layout = Layout()
+    expected: Expected = Expected()
+    pace: Pace = Pace()
     prices: Price | None = None
-    """Prices of the model. Given, the rent rule decides when; None, `trigger_tokens` does."""
+    """Prices of the model. Given, the rent rule decides when; None takes those of `price_table` for the running model;
+    where that knows none, `budget.trigger_tokens` decides."""
+    price_table: PriceTable | None = None
+    """Prices by model. None: the table that comes with the library; an empty one switches it off."""
+    models: Mapping[str, Mapping[str, Any]] = {}
+    """What differs for some models: the beginning of a name, or a pattern with `*`, and the options that change. The
+    longest that fits counts."""
     run: Run = "inline"
     """`inline`: `Session.request` compacts first when due. `manual`: only `compact` does."""
     redact: bool = True
@@ -124,7 +56,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     profiles: tuple[Any, ...] = ()
     """Tool profiles put in front of the built-in ones (`foldmark.profiles.Profile`)."""
     triggers: Callable[..., Any] | None = None
-    """`(view, now) -> Reason | None`. None: the rent rule or `trigger_tokens`, and the cap."""
+    """`(Moment) -> Reason | None`, of `foldmark.triggers`. None: as `pace.rule` says. The cap always counts."""
 
     def __post_init__(self) -> None:
         for field, kind in _KINDS.items():
@@ -133,23 +65,25 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.run not in ("inline", "manual"):
             raise PolicyError(f"run is {self.run!r}; allowed are inline and manual.")
         if self.triggers is not None and not callable(self.triggers):
-            raise PolicyError("triggers takes a function (view, now) -> Reason | None.")
+            raise PolicyError("triggers takes a function (Moment) -> Reason | None; see foldmark.triggers.")
         for group, field, low, high in _RANGES:
             value = getattr(getattr(self, group), field)
             if value is not None and not low <= value <= high:
                 raise PolicyError(f"{group}.{field} is {value}; allowed is {low} to {high}.")
         if self.window is not None and self.window < 1_000:
             raise PolicyError(f"window is {self.window}; a context window has at least 1,000 tokens.")
+        if self.models:
+            msgspec.structs.force_setattr(self, "models", _models(self))
 
     @staticmethod
     def coding(**changes: Any) -> Policy:
         """Agents that read, write and run: landing 16,000, a fifth of it raw."""
-        return _with(Policy(name="coding"), changes)
+        return changed(Policy(name="coding"), changes)
 
     @staticmethod
     def chat(**changes: Any) -> Policy:
         """Conversations with a few tools: landing 8,000, checkpoint in the system text."""
-        return _with(
+        return changed(
             Policy(
                 name="chat",
                 tail=Tail(share=0.10),
@@ -162,7 +96,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @staticmethod
     def research(**changes: Any) -> Policy:
         """Long reading: landing 32,000, checkpoint in the system text."""
-        return _with(
+        return changed(
             Policy(
                 name="research",
                 tail=Tail(share=0.10),
@@ -175,7 +109,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @staticmethod
     def realtime(**changes: Any) -> Policy:
         """Voice and other low-latency uses: landing 8,000, small previews."""
-        return _with(
+        return changed(
             Policy(
                 name="realtime",
                 tail=Tail(share=0.10),
@@ -188,7 +122,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @staticmethod
     def high_risk(**changes: Any) -> Policy:
         """Payments, approvals, production: nothing is demoted, the checkpoint never speaks as system."""
-        return _with(Policy(name="high_risk", cleanup=Cleanup(demote=False)), changes)
+        return changed(Policy(name="high_risk", cleanup=Cleanup(demote=False)), changes)
 
     @staticmethod
     def preset(name: str) -> Policy:
@@ -206,11 +140,21 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PolicyError(f"The policy file is not TOML: {error}.") from error
-        return _with(Policy.preset(str(data.pop("preset", "coding"))), data)
+        return changed(Policy.preset(str(data.pop("preset", "coding"))), data)
 
     def to_json(self) -> str:
         """All options as JSON, to keep with a session. Functions and tool profiles are code and stay out."""
-        return msgspec.json.encode(msgspec.structs.replace(self, triggers=None, profiles=())).decode()
+        tail = msgspec.structs.replace(self.tail, choose=None)
+        plain = msgspec.structs.replace(self, tail=tail, triggers=None, profiles=(), price_table=None, models={})
+        data = msgspec.to_builtins(plain)
+        if self.models:
+            data["models"] = {
+                name: {key: value for key, value in changes.items() if key not in _CODE}
+                for name, changes in self.models.items()
+            }
+        if self.price_table is not None:
+            data["price_table"] = {"as_of": self.price_table.as_of, "model": self.price_table.rows}
+        return msgspec.json.encode(data).decode()
 
     @staticmethod
     def from_json(text: str) -> Policy:
@@ -222,7 +166,23 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def replace(self, **changes: Any) -> Policy:
         """A copy with other values; groups may be given as mappings of the fields that change."""
-        return _with(self, changes)
+        return changed(self, changes)
+
+    def for_model(self, model: str) -> Policy:
+        """The policy while this model runs: with what `models` says of it, and with its prices from the table where
+        the policy gives none. An unknown or empty name changes nothing.
+
+        Prices that only the table knows do not overrule a size that was set: a changed `budget.trigger_tokens` stays
+        the rule, unless `pace.rule` says otherwise.
+        """
+        name = _fitting(self.models, model)
+        merged = changed(self, self.models[name]) if name else self
+        found = price_of(model, self.price_table) if model and merged.prices is None else None
+        if found is None:
+            return merged
+        sized = merged.budget.trigger_tokens != TRIGGER_TOKENS
+        pace = msgspec.structs.replace(merged.pace, rule=merged.pace.rule or ("size" if sized else None))
+        return msgspec.structs.replace(merged, prices=found, pace=pace)
 
 
 class _Stored(msgspec.Struct, forbid_unknown_fields=True):
@@ -236,12 +196,19 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     budget: Budget = Budget()
     shape: Shape = Shape()
     layout: Layout = Layout()
+    expected: Expected = Expected()
+    pace: Pace = Pace()
     prices: Price | None = None
+    price_table: dict[str, Any] | None = None
+    models: dict[str, dict[str, Any]] = {}
     run: Run = "inline"
     redact: bool = True
 
     def policy(self) -> Policy:
-        return Policy(**{field: getattr(self, field) for field in self.__struct_fields__})
+        fields = {field: getattr(self, field) for field in self.__struct_fields__}
+        if self.price_table is not None:
+            fields["price_table"] = table(self.price_table)
+        return Policy(**fields)
 
 
 PRESETS: dict[str, Callable[[], Policy]] = {
@@ -254,12 +221,17 @@ PRESETS: dict[str, Callable[[], Policy]] = {
 
 _GROUPS = {
     "admission": Admission, "cleanup": Cleanup, "tail": Tail, "budget": Budget, "shape": Shape, "layout": Layout,
+    "expected": Expected, "pace": Pace,
 }  # fmt: skip
+_CODE = ("triggers", "profiles")
+"""Options that are code: they cannot stand in a file."""
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **_GROUPS,
     "name": str,
     "window": (int, type(None)),
     "prices": (Price, type(None)),
+    "price_table": (PriceTable, type(None)),
+    "models": Mapping,
     "redact": bool,
     "profiles": tuple,
 }
@@ -268,60 +240,45 @@ _NEEDED = {
     "name": "a text",
     "window": "a number of tokens or None",
     "prices": "a Price, a mapping of its fields, or None",
+    "price_table": "a PriceTable, a mapping (as_of, and rows as model), or None",
+    "models": "a mapping from model names to mappings of the options that change",
     "redact": "True or False",
     "profiles": "a tuple of tool profiles",
 }
 
-_RANGES: tuple[tuple[str, str, float, float], ...] = (
-    ("admission", "limit_tokens", 50, 1_000_000),
-    ("admission", "preview_tokens", 50, 100_000),
-    ("admission", "user_words_tokens", 100, 1_000_000),
-    ("cleanup", "keep_results", 0, 1_000),
-    ("cleanup", "keep_rounds", 1, 1_000),
-    ("cleanup", "minimum_share", 0.0, 1.0),
-    ("tail", "share", 0.0, 0.9),
-    ("tail", "minimum_rounds", 1, 1_000),
-    ("budget", "landing_tokens", 500, 10_000_000),
-    ("budget", "target_tokens", 500, 10_000_000),
-    ("budget", "trigger_tokens", 500, 10_000_000),
-    ("budget", "cap_share", 0.1, 1.0),
-    ("budget", "output_reserve", 0, 10_000_000),
-    ("shape", "facts_share", 0.0, 1.0),
-    ("shape", "user_share", 0.0, 1.0),
-    ("shape", "names_share", 0.0, 0.5),
-)
+
+# -- what differs by model
 
 
-_Group = TypeVar("_Group", bound=msgspec.Struct)
+def _models(policy: Policy) -> dict[str, dict[str, Any]]:
+    """The changes by model as plain mappings. Raises PolicyError when one of them makes no sense in this policy."""
+    base, out = msgspec.structs.replace(policy, models={}), {}
+    for name, changes in policy.models.items():
+        if not isinstance(name, str) or not name or not isinstance(changes, Mapping):
+            raise PolicyError(f"models[{name!r}] is {changes!r}; it takes a model's name and a mapping of options.")
+        try:
+            out[name] = {key: _change(key, value) for key, value in changes.items()}
+            changed(base, out[name])
+        except PolicyError as error:
+            raise PolicyError(f"models[{name!r}]: {error}") from error
+    return out
 
 
-def _with(value: _Group, changes: Mapping[str, Any], path: str = "") -> _Group:
-    known = value.__struct_fields__
-    fields: dict[str, Any] = {}
-    for key, new in changes.items():
-        if key not in known:
-            near = get_close_matches(key, known, 1)
-            hint = f" Did you mean {path}{near[0]}?" if near else f" Known are {', '.join(known)}."
-            raise PolicyError(f"There is no option {path}{key}.{hint}")
-        old = getattr(value, key)
-        if isinstance(new, Mapping) and key == "prices":
-            fields[key] = _price(new)
-        elif isinstance(new, Mapping) and isinstance(old, msgspec.Struct):
-            fields[key] = _with(old, new, f"{path}{key}.")
-        else:
-            fields[key] = new
-    try:
-        out = msgspec.structs.replace(value, **fields)
-        plain = {f: getattr(out, f) for f in known if not callable(getattr(out, f))}
-        if path:
-            msgspec.convert(plain, type(value))
-        return out
-    except msgspec.ValidationError as error:
-        raise PolicyError(f"{path.rstrip('.') or 'policy'}: {error}.") from error
+def _change(key: str, value: Any) -> Any:
+    if key in ("models", "price_table", "name"):
+        raise PolicyError(f"{key} cannot differ by model; set it in the policy itself.")
+    if isinstance(value, Price):
+        return msgspec.to_builtins(value)
+    if key in _GROUPS and not isinstance(value, Mapping):
+        raise PolicyError(f"{key} takes a mapping of the fields that change here, so that all others stay.")
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-def _price(given: Mapping[str, Any]) -> Price:
-    try:
-        return msgspec.convert(given, Price)
-    except msgspec.ValidationError as error:
-        raise PolicyError(f"prices: {error}. At least prices.read is needed, as a share of the input price.") from error
+def _fitting(models: Mapping[str, Any], model: str) -> str:
+    """The longest name or pattern that fits a model, whoever serves it (`openai/gpt-6` is `gpt-6` too); else empty."""
+    names = {model.lower(), model.lower().rpartition("/")[2]} - {""}
+    return max((known for known in models if any(_fits(known.lower(), name) for name in names)), key=len, default="")
+
+
+def _fits(known: str, name: str) -> bool:
+    return fnmatchcase(name, known) if "*" in known else name.startswith(known)

@@ -6,7 +6,12 @@ from typing import Literal
 
 import msgspec
 
+from foldmark.events import Usage
+from foldmark.prices import Money
+
 Outcome = Literal["applied", "not_due", "deferred", "ineffective", "degraded", "failed"]
+COMMITTED = ("applied", "degraded")
+"""Outcomes of an attempt that moved the boundary."""
 Status = Literal["raw", "demoted", "kept", "covered", "left_out"]
 
 
@@ -32,7 +37,13 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The note of one compaction attempt; what cooldown, breaker and history read. Not-due ones are not stored."""
+    """The note of one compaction attempt; what cooldown, breaker and history read. Not-due ones are not stored.
+
+    `head` was the newest seq. `calls` counts those of summary models, `model` was the last of them, `failure` what went
+    wrong with it (a kind of `foldmark.failures`), `rest_until` the time before which no model should be asked again;
+    `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
+    the first request after the compaction *before* this one: what that one really came to (0: not known).
+    """
 
     time: float
     outcome: Outcome
@@ -44,6 +55,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: int = 0
     mode: str = "code"
     reasons: tuple[str, ...] = ()
+    head: int = 0
+    calls: int = 0
+    model: str = ""
+    failure: str = ""
+    rest_until: float = 0.0
+    reported: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    money: Money | None = None
 
 
 class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,8 +75,40 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
 
 
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a summary model: `part` of `parts`, `tokens` of its prompt by our count, the `usage` it reported,
+    `seconds` it took, and what went wrong (a kind of `foldmark.failures`; empty: it was used)."""
+
+    model: str
+    mode: str = "standalone"
+    part: int = 1
+    parts: int = 1
+    tokens: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    failure: str = ""
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the telling of a narrative took. `failure` says in words why it is missing or ends early (empty: it is
+    whole), `kind` in a word of `foldmark.failures`; `rest_seconds` how long the models should rest; `coverage` which
+    share of the covered text a model has seen, `untold` the first and last seq that none has."""
+
+    mode: str = "code"
+    calls: tuple[Call, ...] = ()
+    failure: str = ""
+    kind: str = ""
+    rest_seconds: float = 0.0
+    coverage: float = 1.0
+    untold: tuple[int, int] | None = None
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one `compact` or `request` did. Sizes in tokens; `boundary` is a seq, 0 for none."""
+    """What one `compact` or `request` did. Sizes in tokens; `boundary` is a seq, 0 for none. `mode` is `code`,
+    `standalone` or `fork`; `calls` are those of summary models, `coverage` the share of the covered text that they saw.
+    `resume`: a turn was in progress, so the agent should go on without a new message."""
 
     outcome: Outcome
     trigger: str = ""
@@ -70,3 +122,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     changes: tuple[Change, ...] = ()
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    mode: str = "code"
+    calls: tuple[Call, ...] = ()
+    coverage: float = 1.0
+    money: Money | None = None
+    resume: bool = False

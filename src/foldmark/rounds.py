@@ -123,6 +123,12 @@ def newest_user(events: Sequence[Event]) -> Event | None:
     return next((event for event in reversed(events) if event.is_user), None)
 
 
+def in_flight(events: Sequence[Event]) -> bool:
+    """Whether the agent is in the middle of a turn: the newest event that is shown is no finished answer."""
+    last = next((event for event in reversed(events) if event.role != "control"), None)
+    return last is not None and (last.role != "assistant" or bool(last.calls))
+
+
 def is_thinking(events: Sequence[Event]) -> bool:
     """Whether the run in progress, behind the newest real user message, holds thinking that its provider checks."""
     for event in reversed(events):

@@ -12,7 +12,9 @@ import msgspec
 from foldmark.budget import CHECKPOINT_FLOOR, Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
+from foldmark.errors import PolicyError
 from foldmark.events import Event
+from foldmark.options import Tail
 from foldmark.policy import Policy
 from foldmark.rounds import Round, border, newest_user, rounds, unanswered
 from foldmark.store import View
@@ -43,16 +45,17 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select(
-    view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark, *, more: int = 0
+    view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark, *, more: int = 0, now: float = 0.0
 ) -> Span | None:
     """Choose the span, or None when there is nothing to cover. `events` are the view's, already cleaned by `mark`;
     `more` are tokens that the tail may take beyond its share, when a checkpoint could not use them.
 
     The tail is at least the newest whole round (and any round with an open call), at most the tail's share of the
-    landing; the checkpoint never gets less than 2,000 tokens for it.
+    landing; the checkpoint never gets less than 2,000 tokens for it. What `policy.tail` holds back besides stays raw up
+    to half the cap.
     """
     all_rounds = rounds(events)
-    stay = _tail(all_rounds, policy, room, more)
+    stay, warnings = _tail(all_rounds, held_from(events, policy.tail, now), policy, room, more)
     going = all_rounds[: len(all_rounds) - len(stay)]
     if not going and view.checkpoint is None:
         return None
@@ -64,9 +67,9 @@ def select(
     kept_tokens = cost(kept) + KEPT_HEADING * len(kept)
     left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
     floor = min(CHECKPOINT_FLOOR, room.landing // 4)
-    warnings: tuple[str, ...] = ()
     if left < floor:
         warnings = (
+            *warnings,
             f"The landing of {room.landing:,} tokens above the static prefix is passed: the newest whole round "
             f"takes {tail_tokens:,}, kept messages {kept_tokens:,}, and the checkpoint gets at least {floor:,}.",
         )
@@ -90,18 +93,70 @@ def unused(span: Span, checkpoint: Checkpoint) -> int:
     return spare if spare > 0.03 * span.room_tokens else 0
 
 
-def _tail(all_rounds: Sequence[Round], policy: Policy, room: Room, more: int) -> list[Round]:
+def held_from(events: Sequence[Event], tail: Tail, now: float) -> int:
+    """The first seq that `tail` holds back as raw (by events, tokens, time or a function); none: behind the newest.
+
+    Raises PolicyError when `tail.choose` gives no count.
+    """
+    if not events:
+        return 1
+    counts = [tail.minimum_events, _chosen(events, tail)]
+    if tail.minimum_tokens:
+        counts.append(_filling(events, tail.minimum_tokens))
+    if tail.minimum_seconds:
+        counts.append(_since(events, now - tail.minimum_seconds))
+    newest = min(len(events), max(counts))
+    return events[-newest].seq if newest > 0 else events[-1].seq + 1
+
+
+def _chosen(events: Sequence[Event], tail: Tail) -> int:
+    if tail.choose is None:
+        return 0
+    count = tail.choose(tuple(events))
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise PolicyError(f"tail.choose returned {count!r}; it must say how many of the newest events stay raw.")
+    return count
+
+
+def _filling(events: Sequence[Event], least: int) -> int:
+    """How many of the newest events it takes to fill so many tokens."""
+    size = 0
+    for number, event in enumerate(reversed(events), 1):
+        size += cost((event,))
+        if size >= least:
+            return number
+    return len(events)
+
+
+def _since(events: Sequence[Event], moment: float) -> int:
+    """How many of the newest events there are from the first one behind a moment on; an event without a time is as old
+    as its neighbour."""
+    for number, event in enumerate(events):
+        if event.time is not None and event.time >= moment:
+            return len(events) - number
+    return 0
+
+
+def _tail(
+    all_rounds: Sequence[Round], held: int, policy: Policy, room: Room, more: int
+) -> tuple[list[Round], tuple[str, ...]]:
+    """The newest rounds that stay raw, and a warning when more should be held back than fits."""
     limit = min(room.landing * policy.tail.share, room.landing - CHECKPOINT_FLOOR) + more
     stay: list[Round] = []
     used = finished = 0
     for one in reversed(all_rounds):
         size = cost(one.events)
-        if finished >= policy.tail.minimum_rounds and used + size > limit:
-            break
+        wanted = one.events[-1].seq >= held
+        if finished >= policy.tail.minimum_rounds and used + size > (max(limit, room.cap // 2) if wanted else limit):
+            said = (
+                f"Events from event:{held} on should stay raw; those before event:{stay[0].events[0].seq} would take "
+                f"more than half of the cap of {room.cap:,} tokens and are covered.",
+            )
+            return stay, said if wanted else ()
         stay.insert(0, one)
         used += size
         finished += one.is_finished
-    return stay
+    return stay, ()
 
 
 def _shortened(view: View, tail: Sequence[Event]) -> frozenset[int]:

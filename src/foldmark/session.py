@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from hashlib import blake2b
 from math import isfinite
 from typing import Any
@@ -18,24 +18,30 @@ import msgspec
 
 from foldmark import flows
 from foldmark.artifacts import Artifacts
+from foldmark.asking import Ask, Model
 from foldmark.assembly import dressed, head_tokens
 from foldmark.budget import UNKNOWN_WINDOW, room_for, with_usage
 from foldmark.cleanup import clean
 from foldmark.control import Control
 from foldmark.drafts import Request, static_tokens
+from foldmark.driving import drive
 from foldmark.errors import HeadMoved, NotFound, PolicyError
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed, follow
 from foldmark.media_prices import difference
 from foldmark.memory import MemoryStore
+from foldmark.overflowing import learned_limit
 from foldmark.policy import Policy
 from foldmark.profiles import profile_of
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Report
+from foldmark.resolving import chosen, resolved
 from foldmark.retrieval import Hit, Loaded
 from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, Where
+from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.triggers import expected_next, sizes
+from foldmark.watching import misses_text, watched
 from foldmark.wire import by_name, openai_chat
 from foldmark.written import without_checkpoint
 
@@ -59,6 +65,9 @@ class Session:
 
     `store` defaults to a `MemoryStore`; `policy` to `coding()` when the tools run or write, else `chat()`.
     `scope` and `sees` filter inside the session. `clock` gives Unix seconds, `new_id` ids of forks.
+
+    `model` (one, or a chain of them) writes the narrative of checkpoints; without one they are made by code alone.
+    `summarizer` says more about how it is asked, or is a function of an `Occasion` that chooses one at run time.
     """
 
     def __init__(
@@ -68,6 +77,8 @@ class Session:
         store: Store | None = None,
         artifacts: Artifacts | None = None,
         policy: Policy | None = None,
+        model: Model | Sequence[Model] | None = None,
+        summarizer: Summarizer | Resolver | None = None,
         tenant: str = "local",
         user: str = "local",
         scope: str = "",
@@ -79,7 +90,7 @@ class Session:
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
         self.key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
         self._policy, self._clock, self._new_id = policy, _finite(clock), new_id
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._root = session
         self._system = ""
         self._tools: tuple[Mapping[str, Any], ...] = ()
@@ -87,6 +98,9 @@ class Session:
         self._static = ("", 0)  # the static prefix that was counted last: its hash and its tokens
         self._sent: tuple[Frame, Request] | None = None  # the last request built here, until its reply comes
         self._assumption_was_said = False
+        self._model = ""  # who runs, by the last frame or reply
+        self._for_model: tuple[Policy, str, Policy] = (Policy(), "", Policy())
+        self.summarizer = chosen(model, summarizer, sync=True)
         self.info = self.store.open(self.key)
         self._restore()
 
@@ -102,7 +116,11 @@ class Session:
 
     @property
     def policy(self) -> Policy:
-        return self._policy or _default_policy(self._tools)
+        """The policy for the model that runs: with its own settings, and its prices from the table."""
+        plain = self._policy or _default_policy(self._tools)
+        if self._for_model[:2] != (plain, self._model):
+            self._for_model = (plain, self._model, plain.for_model(self._model))
+        return self._for_model[2]
 
     @property
     def control(self) -> Control:
@@ -124,7 +142,7 @@ class Session:
 
         Raises IdConflict when an id is known with other content.
         """
-        with self._lock:
+        with self.lock:
             for left in reversed(range(_APPEND_TRIES)):
                 try:
                     done = self._append(events, None)
@@ -153,7 +171,8 @@ class Session:
             state = self.store.view(self.key).state
             size = made.tokens.total + difference(made.messages, frame.wire, frame.model or reply.model)
             new = with_usage(state, frame, size, reply.usage, reply.model)
-            self.store.sent(self.key, new, expected=state.mark)
+            self._model = frame.model or reply.model or self._model
+            self.store.sent(self.key, watched(new, reply.usage, self.policy.prices), expected=state.mark)
 
     def follow(
         self,
@@ -171,7 +190,7 @@ class Session:
         rewound, the session continues in a fork, and this object moves there with it. `retry` is as in `locate`. A
         long list comes in by batches; `progress` is told how many events of how many are recorded.
         """
-        with self._lock:
+        with self.lock:
             events, said = self._read(messages, wire)
             first = found = self.locate(events, retry=retry)
             text = said if system is None else system
@@ -202,7 +221,7 @@ class Session:
         A list that is known whole while the log goes on behind it is a retry and forks; with `retry=False` it is an
         older copy, and nothing happens.
         """
-        with self._lock:
+        with self.lock:
             found = follow(self.store, self.key, events, root=self._root, retry=retry, artifacts=self.artifacts)
             if found.forked_at is not None:
                 found = msgspec.structs.replace(found, session=self._fork(found, found.forked_at, retry))
@@ -266,18 +285,35 @@ class Session:
         max_output: int | None = None,
         wire: Any = None,
         model: str = "",
+        focus: str = "",
+        context: Mapping[str, Any] | None = None,
     ) -> Request:
         """The next request, valid and small. Compacts first when due and `policy.run` is `inline`.
 
         `window` is the running model's context window in tokens (else the policy's, else 128,000 with a warning).
-        `model` is who will read it (else who replied last): what was learned of how that model counts applies.
+        `model` is who will read it (else who replied last): what was learned of how that model counts applies. `focus`
+        and `context` are those of `compact`.
         Raises BudgetExceeded with the arithmetic when even the smallest valid request does not fit.
         """
-        with self._lock:
-            frame = self._frame = self._frame_for(system, tools, window, max_output, wire, model)
-            report = self.compact(window=window, max_output=max_output) if self.policy.run == "inline" else None
+        frame = self.frame(system, tools, window, max_output, wire, model)
+        if self.policy.run != "inline":
+            return self.build(frame, None)
+        return self.build(frame, drive(self.compaction(frame, focus=focus, context=context or {}), self.lock))
+
+    def frame(
+        self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
+        max_output: int | None, wire: Any, model: str,
+    ) -> Frame:  # fmt: skip
+        """Settle what the next request is built for (`request` and `AsyncSession` begin with it)."""
+        with self.lock:
+            self._frame = self._frame_for(system, tools, window, max_output, wire, model)
+            return self._frame
+
+    def build(self, frame: Frame, report: Report | None) -> Request:
+        """The request of a frame, under the report of the compaction that came before it."""
+        with self.lock:
             made = self._build(frame)
-            return made if report is None else _with_report(made, report)
+        return made if report is None else _with_report(made, report)
 
     def _build(self, frame: Frame, *, peek: bool = False) -> Request:
         made = flows.request(
@@ -298,7 +334,9 @@ class Session:
         self.describe(system=system, tools=tools)
         if wire is not None:
             by_name(wire.NAME)
-        last = self._frame or self.store.view(self.key).state.frame
+        state = self.store.view(self.key).state
+        last = self._frame or state.frame
+        self._model = model or (last.model if last else "") or state.model
         size = window or self.policy.window or (last.window if last and not last.assumed else None)
         warnings = () if size or self._assumption_was_said else (ASSUMED,)
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
@@ -322,14 +360,54 @@ class Session:
     # -- a checkpoint is made
 
     def compact(
-        self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None
-    ) -> Report:
-        """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`."""
-        with self._lock:
+        self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
+        context: Mapping[str, Any] | None = None, by_code: bool = False,
+    ) -> Report:  # fmt: skip
+        """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`.
+
+        `focus` names what matters now: its words raise what belongs to it. `context` is handed to triggers and to a
+        summarizer that is chosen at run time; `by_code` asks no model this time. Raises SummarizerFailed when it is
+        forced and no model is at hand where one is chosen at run time.
+        """
+        with self.lock:
             frame = self._frame = self._frame_for(None, None, window, max_output, None)
-            return flows.compact(
-                self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, focus=focus
-            )
+        steps = self.compaction(frame, force=force, focus=focus, context=context or {}, by_code=by_code)
+        return drive(steps, self.lock)
+
+    def compaction(
+        self, frame: Frame, *, force: bool = False, why: str = "manual", focus: str = "",
+        context: Mapping[str, Any] = {}, by_code: bool = False,
+    ) -> Generator[Ask, Any, Report]:  # fmt: skip
+        """The steps of a compaction, for a driver: yields the calls of summary models and is sent their answers."""
+        summarizer, warning = None, ""
+        if not by_code and self.summarizer is not None:
+            occasion = Occasion(key=self.key, frame=frame, force=force, focus=focus, context=context)
+            summarizer, warning = resolved(self.summarizer, occasion)
+        report = yield from flows.compact(
+            self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, why=why, focus=focus,
+            context=context, summarizer=summarizer, parent=lambda: self._build(frame, peek=True),
+        )  # fmt: skip
+        return msgspec.structs.replace(report, warnings=(warning, *report.warnings)) if warning else report
+
+    def overflowed(self, error: Any) -> Report | None:
+        """The provider refused the last request as too long: learn its limit and compact, by code, once per event.
+
+        `error` is the exception, response or text. None when it says nothing of size: then it is not ours to answer.
+        Build the request again afterwards. A second refusal at the same event is reported as `failed`, naming both
+        sizes, so that no loop can come of it.
+        """
+        with self.lock:
+            frame = self._frame_for(None, None, None, None, None)
+            found = by_name(frame.wire).overflow(error)
+            if found is None:
+                return None
+            state, head = self.store.view(self.key).state, self.store.view(self.key).head
+            again = state.overflowed == head and head > 0
+            self.store.sent(self.key, learned_limit(state, frame, found, head), expected=state.mark)
+            if again:
+                text = f"The provider refused the request of event:{head} again, after it was made smaller."
+                return Report(outcome="failed", trigger="overflow", text=text, before=state.last_size, warnings=(text,))
+            return drive(self.compaction(frame, force=True, why="overflow", by_code=True), self.lock)
 
     # -- a fact is recovered
 
@@ -347,18 +425,24 @@ class Session:
 
     def peek(self, wire: Any = None) -> Request:
         """The next request as it would go out now. Nothing is stored and nothing is compacted."""
-        with self._lock:
+        with self.lock:
             return self._build(self._frame_for(None, None, None, None, wire), peek=True)
 
     def explain(self) -> list[Entry]:
         """For every event of the scope's log: its class, tokens, reason and ref, as of the next request."""
-        with self._lock:
+        with self.lock:
             made = self.peek()
             return entries(self.store.log(self.key), self.store.view(self.key), made)
 
+    def cache_misses(self) -> str:
+        """Requests that the provider's cache should have held and did not, by cause, and what they cost; empty for
+        none. Known where replies are recorded with their usage."""
+        with self.lock:
+            return misses_text(self.store.view(self.key).state, self.policy.prices)
+
     def next_compaction(self) -> tuple[int, str]:
         """(size of the whole request at which the next compaction is expected, why)."""
-        with self._lock:
+        with self.lock:
             frame = self._frame_for(None, None, None, None, None)
             view = self.store.view(self.key)
             shown, changes = clean(view.events, view.mark, self.policy, view.secret)
@@ -403,6 +487,11 @@ def _with_report(made: Request, report: Report) -> Request:
         epoch=made.report.epoch or report.epoch,
         reasons=report.reasons,
         warnings=(*report.warnings, *made.report.warnings),
+        mode=report.mode,
+        calls=report.calls,
+        coverage=report.coverage,
+        money=report.money,
+        resume=report.resume,
     )
     return made.with_report(merged)
 

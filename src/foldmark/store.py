@@ -131,11 +131,30 @@ class Finding(msgspec.Struct, frozen=True):
     frequencies: dict[str, int] = {}
 
 
+class Awaited(msgspec.Struct, frozen=True, array_like=True):
+    """What the provider's cache should hold of the last request: `tokens` (our count) of `size`, and the `cause` for
+    which it may be gone all the same (empty: none is known)."""
+
+    tokens: int = 0
+    size: int = 0
+    cause: str = ""
+
+
+class Miss(msgspec.Struct, frozen=True, array_like=True):
+    """Requests whose prefix was not read from the cache as it should have been, and the tokens that were paid in full
+    instead (as the provider counts)."""
+
+    count: int = 0
+    tokens: int = 0
+
+
 class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a scope remembers between requests: the last one's `frame`, `last_size` as built (our tokens),
     `last_time`, checkpoint (`last_version`), reported usage, its stable prefix (`last_hash` over `last_count`
     messages); the calibration: `model` of the last reply and the newest `usages` of every (wire, model).
-    `held` lifts all triggers but the cap until that many tokens were added (after an undo)."""
+    `held` lifts all triggers but the cap until that many tokens were added (after an undo). `limits` are windows that
+    refusals named, by meter, `overflowed` the head of the last one. `awaited` is what the cache should hold of the last
+    request; `watched` counts by meter the requests whose reads were looked at, `misses` by cause those that missed."""
 
     frame: Frame | None = None
     mark: Mark = Mark()
@@ -148,6 +167,11 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     usages: dict[str, tuple[Sample, ...]] = {}
     last_version: int = 0
+    limits: dict[str, int] = {}
+    overflowed: int = 0
+    awaited: Awaited = Awaited()
+    misses: dict[str, Miss] = {}
+    watched: dict[str, int] = {}
 
     def correction(self, frame: Frame | None) -> Correction:
         """How the provider of that frame counts: its own samples, never another model's."""

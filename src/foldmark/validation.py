@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from foldmark.checkpoint import Checkpoint, Fact, Unit
 from foldmark.errors import SummaryRejected
+from foldmark.narrative import FIELDS, MOST_CHARACTERS, MOST_ITEMS
 from foldmark.render import TAG, escape
 from foldmark.store import View
 from foldmark.tokens import count
@@ -33,6 +34,7 @@ def reasons_against(
         *_boundary_reasons(checkpoint, previous),
         *_content_reasons(checkpoint, state),
         *_ref_reasons(checkpoint, newest),
+        *_story_reasons(checkpoint),
         *_size_reasons(checkpoint),
     ]
 
@@ -73,6 +75,38 @@ def _ref_reasons(checkpoint: Checkpoint, newest: int) -> list[str]:
     last = max(newest, checkpoint.boundary)
     wrong += [excerpt.seq for excerpt in checkpoint.excerpts if not 1 <= excerpt.seq <= last]
     return [f"it refers to events {wrong[:5]} outside 1 to {checkpoint.boundary}"] if wrong else []
+
+
+def _story_reasons(checkpoint: Checkpoint) -> list[str]:
+    """What a model told stays within its bounds, names covered events only, and stands in the text or has a line there
+    that points to its events."""
+    found = []
+    pointed = {ref for section in checkpoint.sections for line in section.lines for ref in line.refs}
+    for item in checkpoint.narrative:
+        said = f"told line {item.text[:60]!r}"
+        if wrong := [ref for ref in item.refs if not 1 <= ref <= checkpoint.boundary]:
+            found.append(f"{said} refers to events {wrong[:5]} outside 1 to {checkpoint.boundary}")
+        if (
+            max(len(item.text), len(item.why)) > MOST_CHARACTERS
+            or not item.text.strip()
+            or "\n" in item.text + item.why
+        ):
+            found.append(f"{said} has {len(item.text)} characters; allowed is one line of 1 to {MOST_CHARACTERS}")
+        if escape(item.text) != item.text or escape(item.why) != item.why:
+            found.append(f"{said} holds a tag of a checkpoint")
+        if item.text not in checkpoint.text and not pointed.intersection(item.refs):
+            found.append(f"{said} is not in the text, and nothing points to its events")
+    for field in FIELDS:
+        if (number := sum(item.field == field for item in checkpoint.narrative)) > MOST_ITEMS:
+            found.append(f"it tells {number} items in {field}; allowed are {MOST_ITEMS}")
+    if checkpoint.narrative and checkpoint.author == "code":
+        found.append("it holds told lines and does not say who told them")
+    return found
+
+
+def too_long(narrative_tokens: int, covered_tokens: int) -> bool:
+    """Whether a narrative costs more than the records it tells of. `compose.trimmed` makes it shorter."""
+    return narrative_tokens > covered_tokens
 
 
 def _size_reasons(checkpoint: Checkpoint) -> list[str]:

@@ -580,3 +580,202 @@ def test_pairs_of_one_id_go_out_under_numbers_and_a_longer_list_keeps_them(wire:
     assert said == {"call_0" if not n else f"call_0_{n + 1}": f"said {n}" for n in range(30)}
     for shorter, longer in pairwise(payloads):
         assert longer[wire.MESSAGES][: len(shorter[wire.MESSAGES])] == shorter[wire.MESSAGES]
+
+
+# -- one more instruction behind a payload
+
+EVERY_WIRE = (*WIRES, *wires.VARIANTS)
+every_wire = pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.NAME)
+STREAMING = {"stream": True, "stream_options": {"include_usage": True}}
+
+
+def front_stays(wire: Wire, parent: Mapping[str, Any], fork: Mapping[str, Any]) -> bool:
+    """Whether the JSON of the fork begins with that of the parent up to the end of its last message, or of what that
+    message holds; and every other field is the same."""
+    apart = (wire.MESSAGES, *STREAMING)
+    if {key: fork[key] for key in fork if key not in apart} != {key: parent[key] for key in parent if key not in apart}:
+        return False
+    before, after = (
+        json.dumps({key: body[key] for key in body if key not in STREAMING}, ensure_ascii=False).partition(
+            f'"{wire.MESSAGES}": '
+        )
+        for body in (parent, fork)
+    )
+    shorter = json.dumps(parent[wire.MESSAGES], ensure_ascii=False)
+    ends = [shorter.removesuffix(end) for end in ("]", "]}]", '"}]') if shorter.endswith(end)]
+    return before[0] == after[0] and any(after[2].startswith(end) for end in ends)
+
+
+@every_wire
+def test_an_instruction_stands_behind_everything_and_changes_nothing_before(wire: Wire) -> None:
+    for length in (1, 4, 5, 6, 8):
+        events = CONVERSATION[:length]
+        parent = {**wire.write("Be brief.", tools_of_calls(CONVERSATION), events, model="m", max_output=500)}
+        parent |= {} if wire is wires.gemini else {"stream": True}
+        whole = json.dumps(parent)
+        fork = wire.append_user(parent, "Say where we are.")
+        assert front_stays(wire, parent, fork)
+        assert "stream" not in fork
+        assert json.dumps(parent) == whole
+        assert wire.validate(fork) == []
+        newest = read_back(wire, fork).events[-1]
+        assert newest.role == "user"
+        assert newest.text.endswith("Say where we are.")
+
+
+@every_wire
+def test_an_instruction_breaks_no_more_rules_than_words_of_the_user_would(wire: Wire) -> None:
+    for length in (1, 4, 5, 6, 8):
+        parent = wire.write("", tools_of_calls(CONVERSATION), CONVERSATION[:length])
+        written = wire.write("", tools_of_calls(CONVERSATION), [*CONVERSATION[:length], user("Say where we are.")])
+        codes = [
+            sorted({problem.code for problem in wire.validate(body, suspected=True)})
+            for body in (wire.append_user(parent, "Say where we are."), written)
+        ]
+        # Behind function responses a turn of its own is safer at Gemini than a part beside them: the first generation
+        # refused the one, the second refuses the other.
+        is_turn = wire is wires.gemini and CONVERSATION[length - 1].role == "tool"
+        assert codes[0] == (["role_order"] if is_turn else codes[1])
+
+
+@every_wire
+def test_an_open_call_at_the_end_takes_no_instruction(wire: Wire) -> None:
+    parent = wire.write("", tools_of_calls(CONVERSATION), CONVERSATION[:2])
+    with pytest.raises(WireError, match="missing_result"):
+        wire.append_user(parent, "Say where we are.")
+
+
+@every_wire
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_instruction_has_words(wire: Wire, text: str) -> None:
+    with pytest.raises(WireError, match="without words"):
+        wire.append_user(wire.write("", [], CONVERSATION[:1]), text)
+
+
+@every_wire
+def test_an_instruction_goes_out_clean(wire: Wire) -> None:
+    fork = wire.append_user(wire.write("", [], CONVERSATION[:1]), "a\ud83db\x00c")
+    assert read_back(wire, fork).events[-1].text.endswith("a\ufffdb\ufffdc")
+
+
+@every_wire
+def test_nothing_is_put_behind_an_empty_conversation(wire: Wire) -> None:
+    with pytest.raises(WireError):
+        wire.append_user({wire.MESSAGES: []}, "Say where we are.")
+
+
+@every_wire
+def test_no_value_in_any_place_of_a_payload_makes_an_instruction_fail_but_in_words(wire: Wire) -> None:
+    name = "openai-chat" if wire in wires.VARIANTS else wire.NAME
+    for payload, path in sorts_of_places(wires.by_name(name)):
+        for junk in JUNK:
+            given = replaced(payload, path, junk)
+            if not isinstance(given, dict):
+                continue
+            try:
+                fork = wire.append_user(given, "Say where we are.")
+            except WireError:
+                continue
+            assert wire.validate(fork) == []
+
+
+FORCED: dict[str, list[dict[str, Any]]] = {
+    "openai-chat": [
+        *({"tool_choice": "required"}, {"tool_choice": {"type": "function", "function": {"name": "read"}}}),
+        {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}},
+        {"response_format": {"type": "json_schema", "json_schema": {}}},
+    ],
+    "anthropic": [
+        *({"tool_choice": {"type": "any"}}, {"tool_choice": {"type": "tool", "name": "read"}}),
+        *({"output_config": {"format": {"type": "json_schema"}}}, {"output_format": {"type": "json_schema"}}),
+    ],
+    "openai-responses": [
+        *({"tool_choice": "required"}, {"tool_choice": {"type": "function", "name": "read"}}),
+        {"tool_choice": {"type": "allowed_tools", "mode": "required", "tools": []}},
+        *({"text": {"format": {"type": "json_schema"}}}, {"conversation": "conv_1"}),
+    ],
+    "gemini": [
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+        *({"generationConfig": {"responseSchema": {"type": "OBJECT"}}},),
+        {"generationConfig": {"responseJsonSchema": {"type": "object"}}},
+    ],
+}
+FREE: dict[str, list[dict[str, Any]]] = {
+    "openai-chat": [
+        *({"tool_choice": "none"}, {"tool_choice": "auto"}, {"response_format": {"type": "json_object"}}),
+        {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}},
+    ],
+    "anthropic": [{"tool_choice": {"type": "auto"}}, {"tool_choice": {"type": "none"}}, {"output_config": {}}],
+    "openai-responses": [
+        *({"tool_choice": "auto"}, {"text": {"verbosity": "low"}}, {"previous_response_id": "resp_1"}),
+        {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
+    ],
+    "gemini": [{"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}}, {"generationConfig": {"temperature": 0}}],
+}
+
+
+@every_wire
+def test_what_binds_the_answer_and_the_cached_prompt_takes_no_instruction_and_nothing_else_is_touched(
+    wire: Wire,
+) -> None:
+    name = "openai-chat" if wire in wires.VARIANTS else wire.NAME
+    parent = wire.write("", tools_of_calls(CONVERSATION), CONVERSATION[:1])
+    for fields in FORCED[name]:
+        with pytest.raises(WireError):
+            wire.append_user(parent | fields, "Say where we are.")
+    for fields in FREE[name]:
+        fork = wire.append_user(parent | fields, "Say where we are.")
+        assert front_stays(wire, parent | fields, fork)
+        assert all(fork[key] == value for key, value in fields.items())
+
+
+@pytest.mark.parametrize(
+    ("model", "drops"),
+    [
+        *(("claude-opus-4-5-20251101", False), ("claude-sonnet-4-6", False), ("claude-opus-5", False)),
+        *(("claude-sonnet-4-5", True), ("claude-haiku-4-5", True), ("claude-opus-4-20250514", True)),
+        *(("us.anthropic.claude-3-7-sonnet-20250219-v1:0", True), ("claude-opus-4-1@20250805", True), ("", False)),
+        *(("claude-sonnet-4-20250514", True), ("claude-opus-4-10", False)),
+    ],
+)
+def test_older_claude_models_would_drop_the_thinking_of_the_running_turn_for_an_instruction(
+    model: str, drops: bool
+) -> None:
+    thinking = Reasoning("hm", "anthropic", {"type": "thinking", "thinking": "hm", "signature": "c2ln"})
+    step = Event(role="assistant", origin="agent", parts=(thinking, ToolCall("a", "read", "{}")))
+    events = [user("go"), step, result("a", "done")]
+    wire = wires.by_name("anthropic")
+    body = wire.write("", tools_of_calls(events), events, model=model, max_output=4_000)
+    enabled = body | {"thinking": {"type": "enabled", "budget_tokens": 2_000}}
+    if drops:
+        with pytest.raises(WireError, match="drops the thinking"):
+            wire.append_user(enabled, "Say where we are.")
+    else:
+        assert front_stays(wire, enabled, wire.append_user(enabled, "Say where we are."))
+    # Without thinking, and behind words of the user, nothing is dropped that was not dropped before.
+    wire.append_user(body, "Say where we are.")
+    later = wire.write("", tools_of_calls(events), [*events, user("and?")], model=model, max_output=4_000)
+    wire.append_user(later | {"thinking": {"type": "enabled", "budget_tokens": 2_000}}, "Say where we are.")
+
+
+def test_marks_for_caching_stay_where_they_are_and_one_too_many_is_refused() -> None:
+    wire = wires.by_name("anthropic")
+    parent = wire.write("Be brief.", tools_of_calls(CONVERSATION), CONVERSATION[:6], max_output=500)
+    mark = {"cache_control": {"type": "ephemeral"}}
+    parent["system"] = [{"type": "text", "text": parent["system"], **mark}]
+    parent["tools"][-1] |= mark
+    for at in (-1, -3):
+        parent["messages"][at]["content"][-1] |= mark
+    fork = wire.append_user(parent, "Say where we are.")
+    assert front_stays(wire, parent, fork)
+    assert json.dumps(fork).count("ephemeral") == 4
+    assert "cache_control" not in fork["messages"][-1]["content"][-1]
+    parent["messages"][0]["content"][-1] |= mark
+    with pytest.raises(WireError, match="too_many_marks"):
+        wire.append_user(parent, "Say where we are.")
+
+
+def test_a_text_of_the_user_is_an_item_before_an_instruction_goes_behind_it() -> None:
+    fork = wires.openai_responses.append_user({"input": "Hello", "background": True}, "Say where we are.")
+    assert [item["content"] for item in fork["input"]] == ["Hello", "Say where we are."]
+    assert "background" not in fork

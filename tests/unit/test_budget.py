@@ -197,3 +197,103 @@ def test_no_usage_that_cannot_be_true_ends_a_session(window: int, lie: str) -> N
         space = room(frame, Policy.coding(), state)
         assert space.cap >= 2_000
         assert space.ceiling <= window
+
+
+# -- what is known of what comes
+
+
+def test_a_tool_burst_makes_the_cap_a_sum_in_place_of_a_share() -> None:
+    policy = Policy.coding(expected={"burst_tokens": 30_000})
+    found = at(200_000, static=5_000, policy=policy)
+    assert found.cap == 200_000 - 16_000 - 6_000 - 30_000 - 5_000
+    assert room(Frame(window=200_000, static_tokens=5_000), policy, pictures=4_000).cap == found.cap - 4_000
+
+
+def test_the_arithmetic_of_the_cap_is_shown_line_by_line_and_adds_up() -> None:
+    frame = Frame(window=200_000, static_tokens=5_000)
+    for policy in (Policy.coding(), Policy.coding(expected={"burst_tokens": 30_000})):
+        for pictures in (0, 4_000):
+            found = room(frame, policy, reported((8_000, 10_000), (16_000, 20_000)), pictures=pictures)
+            lines = [*found.lines(), *found.cap_lines()]
+            assert sum(tokens for text, tokens in lines if not text.startswith("=")) == found.cap
+            assert lines[-1] == ("= the cap, above the static prefix", found.cap)
+    assert ("- what the tools of one step may bring", -30_000) in found.cap_lines()
+    assert ("- images, at this provider's prices", -4_000) in found.cap_lines()
+
+
+def test_a_burst_that_leaves_nothing_is_named() -> None:
+    with pytest.raises(PolicyError, match=r"30,000 are kept free .* \(expected.burst_tokens\)"):
+        at(40_000, static=5_000, policy=Policy.coding(expected={"burst_tokens": 30_000}))
+
+
+def test_a_trigger_leaves_room_for_output_schemas_and_burst() -> None:
+    """S-FIT-05: 194,895 of text and 10,398 of schemas with 51,200 of output in a window of 256,000."""
+    found = at(256_000, static=10_398, max_output=51_200)
+    assert found.cap < 194_895
+    assert found.cap + 10_398 + 51_200 < 256_000
+
+
+def test_what_a_host_adds_makes_the_landing_smaller_only_where_the_cap_is_near() -> None:
+    policy = Policy.coding(expected={"reinjected_tokens": 20_000})
+    assert (at(200_000, policy=policy).landing, at(200_000, policy=policy).level) == (16_000, 36_000)
+    tight = at(48_000, policy=policy)
+    assert tight.level <= round(0.6 * tight.cap)
+    assert tight.landing == round(0.6 * tight.cap) - 20_000
+    assert tight.trigger > tight.level
+    crowded = at(30_000, policy=policy)
+    assert crowded.landing == 1_200, "at least what the smallest cap allows"
+
+
+def test_what_a_host_adds_beyond_the_cap_is_refused_with_what_would_do() -> None:
+    with pytest.raises(PolicyError, match="at most 34,704"):
+        at(48_000, policy=Policy.coding(expected={"reinjected_tokens": 40_000}))
+
+
+def test_a_target_holds_what_a_host_adds() -> None:
+    policy = Policy.coding(budget={"target_tokens": 20_000}, expected={"reinjected_tokens": 6_000})
+    found = at(128_000, static=5_000, policy=policy)
+    assert (found.landing, found.level, found.trigger) == (9_000, 15_000, 25_000)
+    with pytest.raises(PolicyError, match="at least 11,500"):
+        at(128_000, static=5_000, policy=policy.replace(budget={"target_tokens": 11_000}))
+
+
+# -- limits that a refusal named
+
+
+def limited(limit: int, model: str = "") -> ScopeState:
+    return ScopeState(model=model, limits={meter_name("openai-chat", model): limit})
+
+
+def test_a_window_that_a_refusal_named_counts_where_it_is_smaller() -> None:
+    frame = Frame(window=200_000)
+    found = room(frame, Policy.coding(), limited(64_000))
+    assert found.refused
+    assert found == msgspec.structs.replace(room(Frame(window=64_000), Policy.coding()), refused=True)
+    assert found.lines()[0] == ("context window, as the provider's refusal said", 64_000)
+    assert room(frame, Policy.coding(), limited(300_000)) == room(frame, Policy.coding())
+
+
+def test_a_refusal_speaks_for_its_own_model() -> None:
+    state = limited(64_000, "small")
+    assert room(Frame(window=200_000), Policy.coding(), state).window == 64_000, "the one that replied last"
+    assert room(Frame(window=200_000, model="small"), Policy.coding(), state).window == 64_000
+    assert room(Frame(window=200_000, model="large"), Policy.coding(), state).window == 200_000
+    assert room(Frame(window=200_000, wire="anthropic"), Policy.coding(), state).window == 200_000
+
+
+@pytest.mark.parametrize("limit", [1, 1_000, 3_000, 9_000])
+def test_no_limit_from_a_refusal_ends_a_session(limit: int) -> None:
+    """A number read wrongly must leave a way out: the smallest window that has room for messages is taken."""
+    found = room(Frame(window=200_000, static_tokens=6_000), Policy.coding(), limited(limit))
+    assert 2_000 <= found.cap <= 6_000
+    assert found.window <= 15_000
+
+
+def test_a_request_that_was_taken_proves_a_limit_wrong() -> None:
+    frame, state = Frame(window=200_000), limited(64_000)
+    small = with_usage(state, frame, 60_000, Usage(input=60_000), "", taken=True)
+    assert room(frame, Policy.coding(), small).window == 64_000
+    refused = with_usage(state, frame, 70_000, Usage(input=70_000), "")
+    assert room(frame, Policy.coding(), refused).window == 64_000, "its size was told by a refusal"
+    large = with_usage(state, frame, 70_000, Usage(input=70_000), "", taken=True)
+    assert room(frame, Policy.coding(), large).window == 200_000

@@ -8,6 +8,7 @@ import pytest
 
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.compose import with_shortened
+from foldmark.compose.focus import Focus
 from foldmark.compose.writing import ANNOUNCED, USER_WEIGHT, _weighed
 from foldmark.events import Event, assistant, injected, user
 from foldmark.render import event_refs
@@ -269,7 +270,7 @@ def test_announcements_and_user_messages_make_room_for_what_was_found() -> None:
         Unit(3, 0, "the lock of the depot is held twice", 3.0, 10),
         Unit(4, 0, "The lock is held twice. Let me look at the depot:", 3.0, 10),
     ]
-    weighed = _weighed(units, {("user", "2"): facts[0]}, "")
+    weighed = _weighed(units, {("user", "2"): facts[0]}, Focus(""))
     assert [unit.score for unit in weighed] == [3.0 * ANNOUNCED, 3.0 * USER_WEIGHT, 3.0, 3.0]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import cost
+from foldmark.errors import PolicyError
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.policy import Policy, Tail
-from foldmark.selection import Span, select
+from foldmark.selection import Span, held_from, select
 from foldmark.store import Frame, Key, ScopeState, View
 from making import long_session, numbered, tool_round
 
@@ -20,6 +22,12 @@ def span(events: list[Event], *, space: Room = SPACE, policy: Policy | None = No
     values: dict[str, object] = {"checkpoint": None, "kept": (), "pins": frozenset(), **fields}
     view = View(key=Key(session="s"), events=tuple(events), state=ScopeState(), **values)  # type: ignore[arg-type]
     return select(view, events, policy or Policy.coding(), space, Mark())
+
+
+def _view(events: list[Event]) -> View:
+    return View(
+        key=Key(session="s"), events=tuple(events), state=ScopeState(), checkpoint=None, kept=(), pins=frozenset()
+    )
 
 
 def test_covered_and_tail_are_everything_once() -> None:
@@ -108,3 +116,48 @@ def test_results_that_the_tail_shows_shortened_are_named_so_that_they_can_be_quo
     found = select(view, cleaned, Policy.coding(), SPACE, Mark())
     assert found
     assert found.shortened == {119}
+
+
+# -- what is held back
+
+
+HELD = {
+    "events": ({"minimum_events": 7}, 7),
+    "tokens": ({"minimum_tokens": 3_000}, None),
+    "seconds": ({"minimum_seconds": 60.0}, 5),
+    "a function": ({"choose": lambda events: 9}, 9),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_the_tail_holds_back_stays_raw_in_whole_rounds(name: str) -> None:
+    options, least = HELD[name]
+    events = [
+        msgspec.structs.replace(event, time=10_000.0 - 15 * (41 - event.seq)) for event in numbered(*long_session(20))
+    ]
+    policy = Policy.coding(tail={"share": 0.0, **options}, budget={"landing_tokens": 4_000})
+    space = room(Frame(window=128_000), policy)
+    held = held_from(events, policy.tail, now=10_000.0)
+    assert least is None or held == events[-least].seq
+    span = select(_view(events), events, policy, space, Mark(), now=10_000.0)
+    assert span
+    assert span.tail[0].seq <= held, "never later than asked for"
+    assert span.tail[0].role == "assistant", "whole rounds"
+    assert (span.tail[0].seq, span.boundary) == (span.boundary + 1, span.covered[-1].seq)
+    if name == "tokens":
+        assert sum(event.tokens for event in span.tail) >= 3_000 - 200
+
+
+def test_holding_back_more_than_half_the_cap_is_said_and_not_done() -> None:
+    events = numbered(*long_session(60))
+    policy = Policy.coding(tail={"minimum_events": 10_000})
+    space = room(Frame(window=32_000), policy)
+    span = select(_view(events), events, policy, space, Mark())
+    assert span
+    assert span.tail_tokens <= space.cap // 2
+    assert any("half of the cap" in warning for warning in span.warnings)
+
+
+def test_a_function_that_gives_no_count_is_named() -> None:
+    with pytest.raises(PolicyError, match=r"tail\.choose returned None"):
+        held_from(numbered(*long_session(2)), Policy.coding(tail={"choose": lambda events: None}).tail, 0.0)

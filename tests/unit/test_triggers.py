@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from foldmark.checkpoint import Checkpoint
 from foldmark.events import Event, Usage, assistant, user
 from foldmark.policy import Policy
 from foldmark.prices import Price
+from foldmark.reports import Attempt
 from foldmark.store import Frame, Key, ScopeState, View
 from foldmark.triggers import Sizes, due, expected_next, rent_account, sizes
 from making import numbered
@@ -120,3 +122,87 @@ def test_the_next_compaction_is_announced_by_the_square_root() -> None:
     assert size == 19_000 + round(sqrt(2 * 1_000 * cost / 0.1))
     assert "1,000 tokens of growth" in text
     assert expected_next(Policy.coding(), space(), found, 1_000)[0] == 51_000
+
+
+# -- pace
+
+
+def attempt(head: int, outcome: str = "applied", **more: Any) -> Attempt:
+    return Attempt(time=float(head), outcome=outcome, head=head, **more)  # type: ignore[arg-type]
+
+
+def paced(attempts: tuple[Attempt, ...], above: int = 60_000, *, events: list[Event] | None = None, **pace: Any) -> str:
+    policy = Policy.coding(pace=pace)
+    rows = numbered(user("Fix it."), *(assistant(f"step {n}") for n in range(40))) if events is None else events
+    at = msgspec.structs.replace(view(rows), attempts=attempts)
+    found = due(at, policy, space(policy), measured(above + 3_000), 0.0, False)
+    return found.trigger if found else ""
+
+
+def test_a_task_has_only_so_many_compactions() -> None:
+    two = (attempt(10), attempt(20, "degraded"))
+    assert paced(two, most_per_task=3) == "size"
+    assert paced(two, most_per_task=2) == ""
+    assert paced(two) == "size"
+    assert paced((attempt(10), attempt(20, "ineffective", before=1)), most_per_task=2) == "size", "one came to nothing"
+
+
+def test_the_cap_and_force_go_over_the_pace() -> None:
+    two = (attempt(10), attempt(20))
+    assert paced(two, 154_000, most_per_task=2) == "cap"
+    policy = Policy.coding(pace={"most_per_task": 0})
+    assert due(view(), policy, space(policy), measured(20_000), 0.0, True, why="overflow") is not None
+
+
+def test_a_new_message_of_a_real_user_begins_a_new_task() -> None:
+    rows = numbered(user("Fix it."), *(assistant(f"step {n}") for n in range(24)), user("Now the next one."))
+    assert rows[-1].seq == 26
+    assert paced((attempt(10), attempt(20)), events=rows, most_per_task=2) == "size"
+    assert paced((attempt(26), attempt(27)), events=rows, most_per_task=2) == ""
+    synthetic = [*rows[:25], msgspec.structs.replace(rows[25], origin="injected")]
+    assert paced((attempt(10), attempt(20)), events=synthetic, most_per_task=2) == ""
+
+
+def test_a_target_waits_for_the_pace_too() -> None:
+    policy = Policy.coding(budget={"target_tokens": 20_000}, pace={"most_per_task": 0})
+    assert why(measured(30_000), policy) == ""
+    assert why(measured(160_000), policy) != ""
+
+
+def test_an_attempt_that_failed_for_its_model_is_not_in_vain() -> None:
+    """When the model may be asked again, `pacing` says; the size says nothing of it."""
+    for last, expected in (
+        (attempt(5, "failed", before=60_000), ""),
+        (attempt(5, "failed", before=60_000, calls=1, failure="timeout"), "size"),
+        (attempt(5, "ineffective", before=60_000, calls=1), ""),
+    ):
+        assert paced((last,)) == expected
+
+
+def test_what_a_host_adds_after_a_compaction_is_part_of_where_it_lands() -> None:
+    policy = Policy.coding(prices=A5M, expected={"reinjected_tokens": 10_000})
+    events = numbered(user("one two three"))
+    found = sizes(view(events), events, 0, policy, space(policy), now=1.0)
+    assert found.landed == 3_000 + 16_000 + 10_000
+    old = Checkpoint(version=1, boundary=1, text="", tokens=100, compacted_size=19_000, head=1)
+    again = sizes(msgspec.structs.replace(view(events), checkpoint=old), events, 104, policy, space(policy), now=1.0)
+    assert again.landed == 29_000
+
+
+def test_rules_that_the_host_adds_again_do_not_start_the_next_compaction() -> None:
+    """S-LOOP-03: 45K come back after each one; the trigger stands above what a session falls back to."""
+    policy = Policy.coding(expected={"reinjected_tokens": 45_000})
+    wide = space(policy)
+    assert wide.level == 16_000 + 45_000
+    assert why(measured(wide.level + 3_000), policy) == ""
+    assert why(measured(3_000 + wide.trigger), policy) == "size"
+    assert wide.trigger == round(wide.level / 0.6)
+    target = Policy.coding(budget={"target_tokens": 70_000}, expected={"reinjected_tokens": 45_000})
+    assert why(measured(70_000), target) == ""
+    assert why(measured(70_001), target) == "target"
+
+
+def test_with_a_target_the_next_compaction_is_announced_at_the_targets_own_size() -> None:
+    policy = Policy.coding(prices=A5M, budget={"target_tokens": 20_000})
+    assert expected_next(policy, space(policy), measured(15_000))[0] == 3_000 + round(17_000 / 0.6)
+    assert expected_next(policy, space(policy), measured(15_000), first=True)[0] == 20_000

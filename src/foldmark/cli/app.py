@@ -11,6 +11,8 @@ import typer
 
 from foldmark.cli import doctor_command, output
 from foldmark.cli.files import check_folder, write_whole
+from foldmark.cli.summarizers import HELP as SUMMARIZER_HELP
+from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
 from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
 from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
@@ -93,6 +95,11 @@ def compact(
     out: Annotated[Path | None, typer.Option("--out", help="Write the next request here, as the API takes it.")] = None,
     model: Annotated[str, typer.Option("--model", help="The model that will read it; written into --out.")] = "",
     max_output: Annotated[int | None, typer.Option("--max-output", help="Tokens reserved for the answer.")] = None,
+    summarizer: Annotated[str, typer.Option("--summarizer", help=SUMMARIZER_HELP)] = "",
+    summary_window: Annotated[
+        int | None, typer.Option("--summary-window", help="Context window of the summary model in tokens.")
+    ] = None,
+    focus: Annotated[str, typer.Option("--focus", help="What matters now: its words raise what belongs to it.")] = "",
     format: Format = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
     db: Db = DEFAULT_DB,
@@ -104,7 +111,8 @@ def compact(
         place = Place(db, session)
         done = compact_transcript(
             place, transcript, window=window, target=target, policy=policy, wire=wire, out=out, model=model,
-            max_output=max_output, format=format, strict=strict,
+            max_output=max_output, format=format, strict=strict, focus=focus,
+            summarizer=summarizer_of(summarizer, summary_window),
         )  # fmt: skip
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)

@@ -23,11 +23,13 @@ from foldmark.events import Event, Paste, ToolResult, to_json
 from foldmark.importing import Brought, bring_in
 from foldmark.originals import whole
 from foldmark.policy import PRESETS, Policy
+from foldmark.prices import Money, dollars
 from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
-from foldmark.reports import Entry
+from foldmark.reports import Call, Entry
 from foldmark.session import ASSUMED, Session
 from foldmark.sqlite import SQLiteStore
+from foldmark.summarizer import Summarizer
 from foldmark.tokens import count
 from foldmark.wire import by_name
 
@@ -191,7 +193,8 @@ class Compaction(msgspec.Struct, frozen=True):
 
 def compact_transcript(
     place: Place, path: Path, *, window: int | None, target: int | None, policy: str | None, wire: str,
-    out: Path | None, model: str, max_output: int | None, format: str, strict: bool,
+    out: Path | None, model: str, max_output: int | None, format: str, strict: bool, focus: str = "",
+    summarizer: Summarizer | None = None,
 ) -> Compaction:  # fmt: skip
     """Bring the transcript in and make the next request. Without a `policy` the session's own holds (`coding` for a new
     one), without a `window` that of the policy or of the last request; `target` is for this time only."""
@@ -208,8 +211,8 @@ def compact_transcript(
     opened, brought = _bring(place, imported, chosen)
     settled = given or _remembered(opened.info.meta, chosen)
     opened.remember({"policy": settled.to_json(), "wire": form.NAME, **aim})
-    opened = Session(opened.name, store=opened.store, policy=_aimed(aim, settled))
-    made = opened.request(window=window, max_output=max_output, wire=form, model=model)
+    opened = Session(opened.name, store=opened.store, policy=_aimed(aim, settled), summarizer=summarizer)
+    made = opened.request(window=window, max_output=max_output, wire=form, model=model, focus=focus)
     payload = made.payload(model=model or None)
     if out:
         write_whole(out, payload_bytes(payload))
@@ -271,11 +274,43 @@ def _contract(
         "target_tokens": target,
         "reason": report.text,
         "new_events": brought.new,
+        "mode": report.mode,
+        "narrative_items": len(last[-1].narrative) if (last := opened.control.history()) else 0,
+        "model_calls": [_call(call) for call in report.calls],
+        "coverage": round(report.coverage, 4),
+        "money": _money(report.money),
+        "resume": report.resume,
         "tokens": {
             "static": made.tokens.static,
             "checkpoint": made.tokens.checkpoint,
             "tail": made.tokens.tail,
         },
+    }
+
+
+def _call(call: Call) -> dict[str, Any]:
+    return {
+        "model": call.model,
+        "mode": call.mode,
+        "failure": call.failure or None,
+        "estimated_tokens": call.tokens,
+        "prompt_tokens": call.usage.input,
+        "cached_tokens": call.usage.cache_read,
+        "output_tokens": call.usage.output,
+        "seconds": round(call.seconds, 3),
+    }
+
+
+def _money(money: Money | None) -> dict[str, Any] | None:
+    """Amounts in plain input tokens of the running model, and in dollars where its price is known."""
+    if money is None:
+        return None
+    amounts = {"call": money.call, "rewrite": money.rewrite, "saving": money.saving}
+    return {
+        **{name: round(amount, 1) for name, amount in amounts.items()},
+        "dollars": {name: dollars(amount, money.price) for name, amount in amounts.items()},
+        "pays_after": money.pays_after,
+        "text": money.text,
     }
 
 

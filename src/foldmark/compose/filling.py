@@ -18,11 +18,14 @@ class Page:
     """What lines cost. Lines are counted one by one: a line break ends a token, so their sum is nearly the
     truth."""
 
-    def __init__(self, version: int, boundary: int, counter: TokenCounter) -> None:
-        self.version, self.boundary, self.counter = version, boundary, counter
+    def __init__(self, version: int, boundary: int, counter: TokenCounter, author: str = "code") -> None:
+        self.version, self.boundary, self.counter, self.author = version, boundary, counter, author
+
+    def render(self, sections: Sequence[Section], excerpts: Sequence[Excerpt], names: Sequence[Name]) -> str:
+        return render(self.version, self.boundary, sections, excerpts, names, self.author)
 
     def cost_of_frame(self) -> int:
-        return self.counter(render(self.version, self.boundary, (), (), ())) + 30  # and the headings of excerpts, names
+        return self.counter(self.render((), (), ())) + 30  # and the headings of excerpts, names
 
     def cost_of_line(self, line: Line) -> int:
         return self.counter(render_line(line)) + 1
@@ -103,7 +106,7 @@ class Filling:
         return text, tokens
 
     def _measure(self, names: Sequence[Name]) -> tuple[str, int]:
-        text = render(self.page.version, self.page.boundary, self.sections, self.excerpts(), names)
+        text = self.page.render(self.sections, self.excerpts(), names)
         return text, self.page.counter(text)
 
     def _take_back(self, tokens: int) -> None:

@@ -18,6 +18,7 @@ State = Mapping[tuple[str, str], Fact]
 
 CONSTRAINTS = "Constraints and corrections, in the user's words"
 USER_MESSAGES = "User messages"
+CURRENT = "Where the work stood at the boundary"
 
 HEAD = 32
 """Characters of a call in front of its excerpts: heads took a quarter of their tokens at twice the length."""
@@ -128,7 +129,7 @@ def _current(facts: Mapping[str, list[Fact]], root: str, longest: int) -> Candid
         last = max(changed, key=_changed_at)
         lines.append(Line(f"Last file {last.status}: {short(last.key, root)}", (_changed_at(last),)))
     return Candidate(
-        title="Where the work stood at the boundary",
+        title=CURRENT,
         lines=tuple(lines),
         must=len(lines),
     )

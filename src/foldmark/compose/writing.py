@@ -13,10 +13,12 @@ from typing import Protocol
 import msgspec
 
 from foldmark.budget import Room
-from foldmark.checkpoint import Checkpoint, Fact, Line, Mark, Name, Section, Unit
+from foldmark.checkpoint import Checkpoint, Fact, Item, Line, Mark, Name, Section, Unit
 from foldmark.compose.filling import Filling, Page
+from foldmark.compose.focus import Focus
 from foldmark.compose.sections import (
     CONSTRAINTS,
+    CURRENT,
     USER_MESSAGES,
     Candidate,
     State,
@@ -28,18 +30,16 @@ from foldmark.compose.sections import (
     task_mark,
     user_messages,
 )
+from foldmark.compose.telling import STORY_SHARE, told_sections
 from foldmark.events import Event
 from foldmark.policy import Policy
-from foldmark.render import render, render_name
+from foldmark.render import render_name
 from foldmark.salience import Tally, plain_arguments, rank, rank_names
 from foldmark.store import View
 from foldmark.tokens import TokenCounter, count
 
 FIRST_CHARACTERS = 160
 """What an old user message falls to; its constraints stand in full in a section of their own."""
-
-FOCUS_WEIGHT = 2.0
-"""What a unit with a word of the focus is worth against the same without."""
 
 _SENTENCE_ENDS = re.compile(r"[.!?]\s")
 
@@ -104,6 +104,8 @@ def compose(
     focus: str = "",
     names: Sequence[Name] = (),
     tally: Tally | None = None,
+    narrative: Sequence[Item] = (),
+    author: str = "code",
     counter: TokenCounter = count,
 ) -> Checkpoint:
     """The next checkpoint of a view: `write_checkpoint` for a span, with the numbers that the view and room
@@ -123,6 +125,8 @@ def compose(
         landing_tokens=span.room_tokens,
         policy=policy,
         focus=focus,
+        narrative=narrative,
+        author=author,
         now=now,
         counter=counter,
     )
@@ -149,6 +153,8 @@ def write_checkpoint(
     kept: Sequence[int] = (),
     raw: Sequence[str] = (),
     focus: str = "",
+    narrative: Sequence[Item] = (),
+    author: str = "code",
     counter: TokenCounter = count,
 ) -> Checkpoint:
     """The checkpoint that covers the log up to `boundary`, from facts and units alone.
@@ -156,22 +162,27 @@ def write_checkpoint(
     `state` and `facts` are the newest fact per (kind, key) and all facts up to the boundary, `units` the
     stored ones, `names` the working names, best first, `raw` the texts that stand behind it in the request.
     The text costs at most `landing_tokens` (o200k), and 97% of it or more when there is enough to say; what
-    the user forbade is never left out, so a room smaller than that is passed, with a warning. The same
+    the user forbade is never left out, so a room smaller than that is passed, with a warning. `narrative` is what
+    `author` (`code and <model>`) told, already checked; it takes at most `STORY_SHARE` of the landing, and without it
+    the text is code's alone. `focus` raises what shares its words, and drops nothing that must be there. The same
     arguments give the same text.
     """
-    page = Page(version, boundary, counter)
+    page = Page(version, boundary, counter, author if narrative else "code")
+    aim = Focus(focus, (unit.text for unit in units))
     shape = policy.shape
     room = max(0, landing_tokens - page.cost_of_frame())
-    sections, used = _all_sections(page, state, kept, landing_tokens, policy)
+    material = (state, kept, narrative, aim)
+    sections, used = _all_sections(page, material, landing_tokens, policy)
     for thrift in (0.3, 0.0):  # a small room holds what must be there and little more
         if used > room:
-            sections, used = _all_sections(page, state, kept, landing_tokens, policy, thrift)
+            sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
     root = common_root(key for kind, key in state if kind == "file")
-    ranked = _ranked(_weighed(units, state, focus), sections, tally, boundary, raw)
+    told = [text for item in narrative for text in (item.text, item.why) if text]
+    ranked = _ranked(_weighed(units, state, aim), sections, tally, boundary, raw, told)
     filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
     names_budget = round(shape.names_share * landing_tokens)
     filling.fill(room - used - names_budget)
-    text_so_far = render(version, boundary, sections, filling.excerpts(), ())
+    text_so_far = page.render(sections, filling.excerpts(), ())
     if tally and not names:
         names = rank_names(tally, boundary, name_limit(landing_tokens, policy))
     chosen_names = _fill_names(page, names, text_so_far, names_budget)
@@ -189,6 +200,8 @@ def write_checkpoint(
         sections=tuple(sections),
         excerpts=tuple(filling.excerpts()),
         names=tuple(chosen_names),
+        narrative=tuple(item for item in narrative if item.refs or item.text in text),
+        author=page.author,
         target=landing_tokens,
         time=now,
         warnings=warnings,
@@ -197,22 +210,28 @@ def write_checkpoint(
 
 def _all_sections(
     page: Page,
-    state: State,
-    kept: Sequence[int],
+    material: tuple[State, Sequence[int], Sequence[Item], Focus],
     landing_tokens: int,
     policy: Policy,
     thrift: float = 1.0,
 ) -> tuple[list[Section], int]:
-    """The state sections with the user messages after goal and constraints, and what they cost together."""
+    """The state sections with the user messages after goal and constraints, what a model told after the place where the
+    work stood, and what they cost together."""
+    state, kept, narrative, aim = material
     shape = policy.shape
     facts_budget = round(shape.facts_share * landing_tokens * thrift)
     user_budget = round(shape.user_share * landing_tokens * thrift)
-    sections = _fill_sections(page, candidates(state, landing_tokens), facts_budget)
+    sections = _fill_sections(page, aim.sorted(candidates(state, landing_tokens)), facts_budget)
     messages = _fill_messages(page, state, kept, user_budget)
     if messages.lines:
         first = ("Goal", CONSTRAINTS)
         at = 1 + max((i for i, section in enumerate(sections) if section.title in first), default=-1)
         sections.insert(at, messages)
+    if narrative:
+        told = told_sections(page, narrative, round(STORY_SHARE * landing_tokens * thrift), sections)
+        before = ("Goal", CONSTRAINTS, USER_MESSAGES, CURRENT)
+        at = 1 + max((i for i, section in enumerate(sections) if section.title in before), default=-1)
+        sections[at:at] = told
     return sections, sum(page.cost_of_section(section) for section in sections)
 
 
@@ -284,27 +303,30 @@ def words_of(event: Event) -> str:
 
 
 def _ranked(
-    units: Sequence[Unit], sections: Sequence[Section], tally: Tally | None, upto: int, raw: Sequence[str]
+    units: Sequence[Unit],
+    sections: Sequence[Section],
+    tally: Tally | None,
+    upto: int,
+    raw: Sequence[str],
+    told: Sequence[str] = (),
 ) -> list[Unit]:
-    """Units by worth, without what already stands in a section."""
-    shown = [row for section in sections for line in section.lines for row in line.text.split("\n")]
+    """Units by worth, without what already stands in a section or was `told`."""
+    shown = [row for section in sections for line in section.lines for row in line.text.split("\n")] + list(told)
     messages = next((section.lines for section in sections if section.title == USER_MESSAGES), ())
     spoken = {line.refs[0] for line in messages if line.refs and not line.text.endswith(" …")}
     open_units = [unit for unit in units if unit.seq not in spoken]
     return rank(open_units, shown=shown, raw=raw, tally=tally, upto=upto)
 
 
-def _weighed(units: Sequence[Unit], state: State, focus: str) -> list[Unit]:
-    """Units with a word of the focus weigh more, those of user messages and announcements less."""
-    wanted = {word.lower() for word in focus.split() if len(word) > 2}
+def _weighed(units: Sequence[Unit], state: State, aim: Focus) -> list[Unit]:
+    """Units with words of the focus weigh more, those of user messages and announcements less."""
     spoken = {fact.seq for (kind, _), fact in state.items() if kind == "user"}
     out: list[Unit] = []
     for unit in units:
         weight = USER_WEIGHT if unit.seq in spoken else 1.0
         if unit.text.endswith(":") and not _SENTENCE_ENDS.search(unit.text):
             weight *= ANNOUNCED
-        if wanted and any(word in unit.text.lower() for word in wanted):
-            weight *= FOCUS_WEIGHT
+        weight *= aim.weight(unit.text)
         out.append(msgspec.structs.replace(unit, score=unit.score * weight) if weight != 1.0 else unit)
     return out
 

@@ -8,6 +8,8 @@ A wire is a module, found by its name (`by_name("openai-chat")`); each offers wh
 - `read(message_or_reply) -> list[Event]`, `read_messages(messages, system=, tools=) -> Transcript` and
   `read_payload(payload) -> Transcript`
 - `write(system, tools, events, *, model=, max_output=) -> dict`, the payload as the API takes it
+- `append_user(payload, text) -> dict`, a clone of a payload with one instruction behind it that its provider's cache
+  still serves
 - `lost(events) -> list[str]`, what `write` leaves out because this provider cannot take it
 - `validate(payload, known_prefix=0, *, suspected=False) -> list[Problem]` against `RULES`, what the provider
   would refuse: by default only what is known to be refused
@@ -54,6 +56,8 @@ class Wire(Protocol):
         model: str | None = None,
         max_output: int | None = None,
     ) -> dict[str, Any]: ...
+
+    def append_user(self, body: Mapping[str, Any], text: str) -> dict[str, Any]: ...
 
     def lost(self, events: Iterable[Event]) -> list[str]: ...
 

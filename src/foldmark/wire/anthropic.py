@@ -5,6 +5,7 @@ from __future__ import annotations
 from foldmark.wire.anthropic_reading import read, read_messages, read_payload
 from foldmark.wire.anthropic_rules import RULES, validate
 from foldmark.wire.anthropic_writing import OPENING, lost, write
+from foldmark.wire.appending import to_anthropic as append_user
 from foldmark.wire.refusals import overflow
 from foldmark.wire.values import Overhead
 
@@ -22,6 +23,7 @@ __all__ = [
     "OPENING",
     "OVERHEAD",
     "RULES",
+    "append_user",
     "lost",
     "overflow",
     "read",

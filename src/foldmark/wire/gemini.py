@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foldmark.wire.appending import to_gemini as append_user
 from foldmark.wire.gemini_reading import read, read_messages, read_payload
 from foldmark.wire.gemini_rules import RULES, validate
 from foldmark.wire.gemini_writing import OPENING, lost, write
@@ -19,6 +20,7 @@ __all__ = [
     "OPENING",
     "OVERHEAD",
     "RULES",
+    "append_user",
     "lost",
     "overflow",
     "read",

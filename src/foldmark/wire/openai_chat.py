@@ -3,6 +3,7 @@ budgets."""
 
 from __future__ import annotations
 
+from foldmark.wire.appending import to_chat as append_user
 from foldmark.wire.openai_reading import read, read_messages, read_payload
 from foldmark.wire.openai_rules import RULES, validate
 from foldmark.wire.openai_writing import lost, write
@@ -22,6 +23,7 @@ __all__ = [
     "OPENING",
     "OVERHEAD",
     "RULES",
+    "append_user",
     "lost",
     "overflow",
     "read",

@@ -94,6 +94,7 @@ def read_usage(usage: Any) -> Usage | None:
         input=as_count(usage.get("prompt_tokens")),
         output=as_count(usage.get("completion_tokens")),
         cache_read=as_count(details.get("cached_tokens")),
+        cache_write=as_count(details.get("cache_write_tokens")),  # newer models and routers charge for it, and say so
     )
 
 

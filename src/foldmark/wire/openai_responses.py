@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foldmark.wire.appending import to_responses as append_user
 from foldmark.wire.refusals import overflow
 from foldmark.wire.responses_items import PROVIDER
 from foldmark.wire.responses_reading import read, read_messages, read_payload
@@ -23,6 +24,7 @@ __all__ = [
     "OVERHEAD",
     "PROVIDER",
     "RULES",
+    "append_user",
     "lost",
     "overflow",
     "read",

@@ -14,6 +14,7 @@ from typing import Any
 
 from foldmark.events import Event
 from foldmark.wire import openai_writing
+from foldmark.wire.appending import to_strict_chat as append_user
 from foldmark.wire.openai_chat import MESSAGES, OVERHEAD
 from foldmark.wire.openai_reading import read, read_messages, read_payload
 from foldmark.wire.openai_rules import RULES, validate
@@ -62,6 +63,7 @@ __all__ = [
     "OPENING",
     "OVERHEAD",
     "RULES",
+    "append_user",
     "lost",
     "overflow",
     "read",

@@ -33,10 +33,13 @@ def plain(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
         return value
-    try:
-        return dump(exclude_unset=True)
-    except TypeError:
-        return dump()
+    # Compatible servers send what the SDK's types do not foresee; a warning about it would print what was said.
+    for options in ({"exclude_unset": True, "warnings": False}, {"exclude_unset": True}):
+        try:
+            return dump(**options)
+        except TypeError:
+            continue
+    return dump()
 
 
 def as_mapping(value: Any, path: str) -> Mapping[str, Any]:

@@ -1,0 +1,132 @@
+"""The lines that a model told, as sections of a checkpoint: titled as such, bounded, none that code says already.
+Knows nothing of how they were checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from foldmark.checkpoint import Field, Item, Line, Section
+from foldmark.compose.filling import Page
+from foldmark.narrative import FIELDS, TITLES
+from foldmark.render import render_line
+from foldmark.tokens import TokenCounter, count
+from foldmark.words import telling, words
+
+STORY_SHARE = 0.15
+"""Share of the landing that a narrative may take: six fields of a few lines each at 8,000 tokens."""
+
+TOLD = " (told by a model, checked against the log)"
+UNVERIFIED = "[unverified] "
+"""Before a line whose events do not hold most of its words."""
+
+LEFT_OUT = "Told by a model and left out for room"
+
+SAID = 0.8
+"""Share of an item's words that a line of code's own sections must hold before the item says nothing new."""
+
+_MARKS: dict[Field, str] = {"open_questions": "Unknown: ", "conflicts": "Conflicting: "}
+_NOUNS: dict[Field, str] = {
+    "current_work": "lines on current work",
+    "next_steps": "next steps",
+    "decisions": "decisions",
+    "failed_approaches": "failed approaches",
+    "open_questions": "open questions",
+    "conflicts": "conflicts",
+}
+
+
+def title_of(field: Field) -> str:
+    """`Decisions and why (told by a model, checked against the log)`; what is unknown or conflicting says so first."""
+    return f"{_MARKS.get(field, '')}{TITLES[field]}{TOLD}"
+
+
+def line_of(item: Item) -> Line:
+    """`text. Why: … (event:12)`, marked when it is not proven."""
+    end = "" if not item.why or item.text.endswith((".", "!", "?", "…", "。")) else "."
+    why = f"{end} Why: {item.why}" if item.why else ""
+    return Line(f"{'' if item.verified else UNVERIFIED}{item.text}{why}", item.refs)
+
+
+def told_sections(page: Page, narrative: Sequence[Item], budget: int, by_code: Sequence[Section]) -> list[Section]:
+    """The sections of a narrative within a budget of tokens. A line over it falls out, and its events are pointed to;
+    one that code's own sections say is left out."""
+    fresh = [item for item in narrative if not _is_said(item, by_code)]
+    shown = _fitting(page, fresh, budget)
+    sections: list[Section] = []
+    left: list[Item] = []  # of fields that show nothing
+    for field in FIELDS:
+        lines = [line_of(item) for item in fresh if item.field == field and item in shown]
+        rest = [item for item in fresh if item.field == field and item not in shown]
+        if lines:
+            lines += [_pointer(rest, _NOUNS[field])] if rest else []
+            sections.append(Section(title_of(field), tuple(lines)))
+        else:
+            left += rest
+    if left:
+        sections.append(Section(LEFT_OUT, (_pointer(left, "lines"),)))
+    return sections
+
+
+def _pointer(rest: Sequence[Item], noun: str) -> Line:
+    refs = tuple(dict.fromkeys(ref for item in rest for ref in item.refs))
+    return Line(f"{len(rest)} more {noun}: load their events", refs)
+
+
+def by_want(narrative: Sequence[Item]) -> list[Item]:
+    """The most wanted first: round after round the next of every field, the proven before the others, of decisions,
+    failures and conflicts the newest first."""
+    queues = []
+    for field in FIELDS:
+        own = [item for item in narrative if item.field == field]
+        newest_first = own if field in ("current_work", "next_steps") else own[::-1]
+        queues.append(sorted(newest_first, key=lambda item: not item.verified))
+    longest = max(map(len, queues), default=0)
+    return [queue[at] for at in range(longest) for queue in queues if at < len(queue)]
+
+
+def _fitting(page: Page, items: Sequence[Item], budget: int) -> set[Item]:
+    """The items that fit, by want; the first of a field also pays for its heading and a pointer."""
+    shown: set[Item] = set()
+    headed: set[Field] = set()
+    for item in by_want(items):
+        heading = 0 if item.field in headed else page.counter(title_of(item.field)) + 20
+        cost = page.cost_of_line(line_of(item)) + heading
+        if cost <= budget:
+            shown.add(item)
+            headed.add(item.field)
+            budget -= cost
+    return shown
+
+
+def trimmed(narrative: Sequence[Item], limit_tokens: int, counter: TokenCounter = count) -> tuple[Item, ...]:
+    """The most wanted items of a narrative that cost no more than `limit_tokens` together: a narrative must never be
+    longer than the records it replaces."""
+    left, kept = limit_tokens, set[Item]()
+    for item in by_want(narrative):
+        cost = counter(render_line(line_of(item))) + 1
+        if cost <= left:
+            kept.add(item)
+            left -= cost
+    return tuple(item for item in narrative if item in kept)
+
+
+def _is_said(item: Item, sections: Sequence[Section]) -> bool:
+    """Whether one line of the sections holds nearly every word of an item, its names and numbers too, and one of its
+    events."""
+    own = set(telling(words(f"{item.text} {item.why}"), 200))
+    for line in _lines(sections):
+        if item.refs and not set(item.refs) & set(line.refs):
+            continue
+        there = set(words(line.text))
+        if len(own & there) >= SAID * len(own) and not any(word not in there for word in own if _is_exact(word)):
+            return True
+    return False
+
+
+def _is_exact(word: str) -> bool:
+    return any(character.isdigit() or character == "_" for character in word)
+
+
+def _lines(sections: Sequence[Section]) -> Iterable[Line]:
+    return (line for section in sections for line in section.lines if line.refs)

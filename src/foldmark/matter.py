@@ -1,0 +1,112 @@
+"""Gathers what a model is told and what its answer is checked against. Knows nothing of models and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from foldmark.asking import Ask
+from foldmark.checkpoint import Checkpoint, Item
+from foldmark.compose import words_of
+from foldmark.drafts import Request
+from foldmark.errors import NotFound
+from foldmark.events import Event
+from foldmark.forking import fork_of
+from foldmark.policy import Policy
+from foldmark.prompts import fork_words, style_of
+from foldmark.redact import Redactor, redactor
+from foldmark.selection import Span
+from foldmark.store import Frame, Key, Store, View
+from foldmark.story import Sources
+from foldmark.summarizer import Style, Summarizer
+
+KNOWN_SECTIONS = ("Goal", "Constraints and corrections, in the user's words", "Todo")
+"""What of the code's own record a model is shown, so that it neither repeats nor contradicts it."""
+
+Fork = Callable[[Summarizer, tuple[Item, ...]], Ask | str]
+
+
+class Matter(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be told: the `covered` events, the `previous` narrative, what may prove a statement, and what code
+    `known` already says. `fork` clones the parent request for a summarizer, or says why not; `beaten` tells whether
+    another compaction won meanwhile, so that nothing more is paid."""
+
+    covered: tuple[Event, ...]
+    previous: tuple[Item, ...]
+    sources: Sources
+    known: str
+    focus: str
+    style: Style
+    redact: Redactor
+    fork: Fork | None = None
+    beaten: Callable[[], bool] = lambda: False
+
+
+def gather(
+    store: Store, key: Key, span: Span, checkpoint: Checkpoint, view: View, policy: Policy, summarizer: Summarizer,
+    focus: str,
+) -> Matter:  # fmt: skip
+    """The matter of a compaction whose `checkpoint` code has already written."""
+    redact = redactor(view.secret, policy.redact)
+    seen = {event.seq: event for event in (*view.events, *view.kept) if event.seq <= span.boundary}
+    sources = Sources(
+        shown={seq: redact(words_of(event)) for seq, event in seen.items() if event.role != "control"},
+        earlier=_earlier(store, key, redact),
+        state=store.covered(key, span.boundary, limit=1)[0],
+        known=checkpoint.text,
+        boundary=span.boundary,
+        redact=redact,
+    )
+    version = view.checkpoint.version if view.checkpoint else 0
+    return Matter(
+        covered=span.covered,
+        previous=view.checkpoint.narrative if view.checkpoint else (),
+        sources=sources,
+        known=_known(checkpoint),
+        focus=redact(focus),
+        style=style_of(summarizer.prompt, policy.name),
+        redact=redact,
+        beaten=lambda: _version(store.view(key)) != version,
+    )
+
+
+def with_fork(matter: Matter, parent: Callable[[], Request] | None, frame: Frame, boundary: int) -> Matter:
+    """The matter of a session that can say what its next request would be."""
+
+    def fork(summarizer: Summarizer, previous: tuple[Item, ...]) -> Ask | str:
+        words = fork_words(summarizer, boundary, previous, focus=matter.focus, style=matter.style, redact=matter.redact)
+        return fork_of(parent() if parent else None, summarizer.models[0], summarizer, words, frame=frame)
+
+    return msgspec.structs.replace(matter, fork=fork)
+
+
+def _version(view: View) -> int:
+    return view.checkpoint.version if view.checkpoint else 0
+
+
+def _known(checkpoint: Checkpoint) -> str:
+    """Goal, constraints and todo states as code recorded them."""
+    return "\n".join(
+        f"{section.title}:\n" + "\n".join(f"- {line.text}" for line in section.lines)
+        for section in checkpoint.sections
+        if section.title in KNOWN_SECTIONS
+    )
+
+
+def _earlier(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
+    found: Mapping[int, str] = {}
+
+    def text_of(seq: int) -> str:
+        nonlocal found
+        if seq not in found:
+            try:
+                found = {**found, seq: redact(words_of(store.event(key, str(seq))))}
+            except NotFound:
+                found = {**found, seq: ""}
+        return found[seq]
+
+    return text_of
+
+
+__all__ = ["Matter", "gather", "with_fork"]

@@ -1,0 +1,286 @@
+"""The conversation with summary models: part by part, model by model, until there is a narrative or none.
+
+Yields an `Ask` and is sent the answer, or thrown what went wrong. Knows nothing of stores, sessions or how a call is
+made. The past comes in records of whole events; each part revises the narrative so far, so a part that fails does not
+undo the ones before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import msgspec
+
+from foldmark.asking import Ask, Mode, ModelInfo, Reply, as_reply, info_of
+from foldmark.checkpoint import Item
+from foldmark.errors import SummarizerFailed, SummaryRejected
+from foldmark.failures import RULES, Failure, failure_of
+from foldmark.matter import Matter
+from foldmark.narrative import as_text
+from foldmark.prompts import parts_of, room_for_records, standalone
+from foldmark.records import Record, records
+from foldmark.reports import Call, Spent
+from foldmark.story import checked, merged, read_story
+from foldmark.summarizer import Summarizer
+
+LEAST_ROOM = 100
+"""A model that has fewer tokens for records than this is of no use for them."""
+
+Asking = Generator[Ask, Any, "Told"]
+
+
+class Told(Spent, frozen=True, kw_only=True):
+    """What came of it, with what it took. `narrative` is None when no model told anything; `beaten` says that another
+    compaction won meanwhile."""
+
+    narrative: tuple[Item, ...] | None = None
+    author: str = "code"
+    beaten: bool = False
+
+
+BY_CODE = Told()
+"""Nobody was asked."""
+
+
+def resting(why: str) -> Told:
+    """A model is configured and may not be asked now."""
+    return Told(failure=why, kind="resting", coverage=0.0)
+
+
+def insist(told: Told, summarizer: Summarizer | None) -> None:
+    """Raises SummarizerFailed or SummaryRejected when the summarizer requires a model and none told the whole."""
+    if summarizer is None or not summarizer.require_model or not told.failure or told.beaten:
+        return
+    if told.kind == "rejected" and told.reasons:
+        raise SummaryRejected(told.reasons)
+    again = told.kind not in ("auth", "quota", "missing_model")
+    raise SummarizerFailed(f"No model told it: {told.failure}. The session is unchanged.", retryable=again)
+
+
+def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
+    """Ask for the narrative of the covered events. Raises SummarizerFailed when a hook asks to abort."""
+    telling = _Telling(matter, summarizer)
+    if summarizer.fork and (yield from telling.by_fork()):
+        return telling.told()
+    for model in summarizer.models:
+        if (yield from telling.by(model)) or telling.beaten:
+            break
+    return telling.told()
+
+
+class _Telling:
+    """A narrative on its way: what is told, what is left, what was paid and what went wrong."""
+
+    def __init__(self, matter: Matter, summarizer: Summarizer) -> None:
+        self.matter, self.summarizer, self.hooks = matter, summarizer, summarizer.hooks
+        self.items = matter.previous
+        self.records: list[Record] = []
+        self.at = 0  # records told so far
+        self.calls: list[Call] = []
+        self.warnings: list[str] = []
+        self.reasons: list[str] = []
+        self.failure: Failure | None = None
+        self.author = ""
+        self.mode: Mode = "standalone"
+        self.beaten = False
+        self.limits: dict[int, int] = {}  # windows that refusals named, by model
+
+    # -- by a clone of the parent request
+
+    def by_fork(self) -> Generator[Ask, Any, bool]:
+        """One call that rides on the provider's cache; False when it cannot be made or brought nothing."""
+        fork = self.matter.fork
+        ask = fork(self.summarizer, self.items) if fork else "there is no parent request"
+        if isinstance(ask, str):
+            self.warnings.append(f"Asked standalone, not as a fork: {ask}.")
+            return False
+        failure = yield from self._ask(ask)
+        if failure is None:
+            self.at = len(self._records(4_000))
+            self.mode = "fork"
+            return True
+        self.warnings.append(f"The fork brought nothing ({failure.kind}: {failure.message}); asked standalone.")
+        return False
+
+    # -- by text
+
+    def by(self, model: Any) -> Generator[Ask, Any, bool]:
+        """All that is left, by one model: part after part, once smaller and once plain where that can help."""
+        shrink, plain, tried = 1.0, False, set[str]()
+        while not self.beaten:
+            parts = self._parts(model, shrink)
+            if not parts:
+                return self._is_whole()
+            number = len([call for call in self.calls if not call.failure]) + 1
+            ask = standalone(
+                model, self.summarizer, parts[0], known=self.matter.known, previous=self.items,
+                focus=self.matter.focus, part=number, parts=number + len(parts) - 1, plain=plain,
+                style=self.matter.style, redact=self.matter.redact, warn=self.warnings.append, info=self._info(model),
+            )  # fmt: skip
+            failure = yield from self._ask(ask)
+            if failure is None:
+                self.at += len(parts[0])
+                continue
+            rule = RULES[failure.kind]
+            if failure.limit:
+                self.limits[id(model)] = failure.limit
+            if rule.smaller and "smaller" not in tried and not self.beaten:
+                shrink = 0.5
+                tried.add("smaller")
+            elif rule.plain and not plain:
+                plain = True
+            else:
+                return False
+        return False
+
+    def _records(self, limit: int) -> list[Record]:
+        if not self.records:
+            found, warnings = records(
+                self.matter.covered, style=self.matter.style, hooks=self.hooks, redact=self.matter.redact,
+                limit_tokens=limit, focus=self.matter.focus,
+            )  # fmt: skip
+            self.records, self.warnings = found, [*self.warnings, *warnings]
+        return self.records
+
+    def _parts(self, model: Any, shrink: float) -> list[list[Record]]:
+        """What is left, in parts that fit the model's own window."""
+        room = room_for_records(
+            self._info(model), self.summarizer, known=self.matter.known, previous=as_text(self.items),
+            focus=self.matter.focus, style=self.matter.style,
+        )  # fmt: skip
+        room = int(room * shrink)
+        left = self._records(max(LEAST_ROOM, room // 4))[self.at :]
+        if not left:
+            return []
+        if room < LEAST_ROOM:
+            self.failure = Failure("too_long", f"{info_of(model).name} has only {room} tokens for the conversation")
+            return []
+        return parts_of(left, room, self.summarizer.limits.parts)
+
+    def _info(self, model: Any) -> ModelInfo:
+        """What is known of a model, its window no larger than a refusal said."""
+        info = info_of(model)
+        limit = self.limits.get(id(model), info.window)
+        return msgspec.structs.replace(info, window=min(limit, info.window))
+
+    def _is_whole(self) -> bool:
+        return self.at >= len(self.records) and self.failure is None
+
+    # -- one call
+
+    def _ask(self, ask: Ask) -> Generator[Ask, Any, Failure | None]:
+        """One call with its hooks; the failure, or None when its answer is part of the narrative now."""
+        reply = Reply()
+        try:
+            offered = self._hooked("on_ask", self.hooks.on_ask, ask)
+            ask = offered if isinstance(offered, Ask) else ask
+            answer = (yield ask) if offered is None or isinstance(offered, Ask) else offered
+            reply = as_reply(answer)
+            changed = self._hooked("on_reply", self.hooks.on_reply, ask, reply)
+            reply = changed if isinstance(changed, Reply) else reply
+            self._take(reply)
+        except SummarizerFailed:
+            raise
+        except Exception as error:
+            self.failure = _failure(error, reply)
+            self.reasons += error.reasons if isinstance(error, SummaryRejected) else (self.failure.message,)
+            self._note(ask, reply, self.failure.kind)
+        else:
+            self.failure = None
+            self._note(ask, reply, "")
+        self.beaten = self.matter.beaten()
+        return self.failure
+
+    def _take(self, reply: Reply) -> None:
+        """Read, check and merge an answer. Raises SummaryRejected."""
+        found = checked(read_story(reply), self.matter.sources, self.items)
+        items: Sequence[Item] = found.items
+        kept = self._hooked("after", self.hooks.after, tuple(items))
+        dropped = list(found.dropped)
+        if kept is not None and tuple(kept) != tuple(items):
+            again = checked(tuple(kept), self.matter.sources, self.items)
+            items, dropped = again.items, [*dropped, *again.dropped]
+        if found.dropped and not items:
+            raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
+        self.reasons += dropped
+        self.items = merged(self.items, tuple(items))
+
+    def _hooked(self, name: str, hook: Callable[..., Any] | None, *arguments: Any) -> Any:
+        """What a hook says; its error is a warning, or ends the attempt when `abort` is set."""
+        if hook is None:
+            return None
+        try:
+            return hook(*arguments)
+        except Exception as error:
+            if self.hooks.abort:
+                raise SummarizerFailed(
+                    f"The hook {name} failed: {error!r}. Nothing was changed.", retryable=False
+                ) from error
+            self.warnings.append(f"The hook {name} failed and was passed over: {error!r}")
+            return None
+
+    def _note(self, ask: Ask, reply: Reply, failure: str) -> None:
+        name = reply.model or info_of(ask.model).name
+        self.calls.append(
+            Call(
+                model=name,
+                mode=ask.mode,
+                part=ask.part,
+                parts=ask.parts,
+                tokens=ask.tokens,
+                usage=reply.usage,
+                seconds=reply.seconds,
+                failure=failure,
+            )
+        )
+        if not failure:
+            self.author = name
+
+    # -- the end
+
+    def told(self) -> Told:
+        """What came of it all."""
+        rest = self.records[self.at :]
+        failure = self.failure or (Failure("error", "no model could be asked") if rest and not self.beaten else None)
+        some = bool(self.author)
+        return Told(
+            narrative=self.items if some else None,
+            author=f"code and {self.author}" if some else "code",
+            mode=self.mode if some or self.calls else "code",
+            calls=tuple(self.calls),
+            failure=f"{failure.kind}: {failure.message}" if failure else "",
+            kind=failure.kind if failure else "",
+            rest_seconds=_rest(failure),
+            untold=(rest[0].seq, rest[-1].seq) if rest else None,
+            coverage=_coverage(self.records, self.at),
+            reasons=tuple(dict.fromkeys(self.reasons)),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            beaten=self.beaten,
+        )
+
+
+def _failure(error: Exception, reply: Reply) -> Failure:
+    """What went wrong; of a refused answer in the word for which there is a rule: cut, refused or empty."""
+    found = failure_of(error)
+    if found.kind != "rejected":
+        return found
+    if reply.finish == "length":
+        return msgspec.structs.replace(found, kind="cut")
+    if reply.finish == "refusal":
+        return msgspec.structs.replace(found, kind="refused")
+    if not reply.text.strip() and not reply.calls:
+        return msgspec.structs.replace(found, kind="empty")
+    return found
+
+
+def _rest(failure: Failure | None) -> float:
+    if failure is None:
+        return 0.0
+    return max(failure.retry_after or 0.0, RULES[failure.kind].rest_seconds)
+
+
+def _coverage(found: Sequence[Record], told: int) -> float:
+    """Share of the tokens of all records that a model has seen."""
+    whole = sum(record.tokens for record in found)
+    return sum(record.tokens for record in found[:told]) / whole if whole else 1.0

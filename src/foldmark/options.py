@@ -1,0 +1,164 @@
+"""The groups of options that a `Policy` is made of, and what they may be. Knows nothing of the steps that read them.
+
+Numbers are tokens unless the name says otherwise. `None` means "derive it" (the sentence says from what).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+TRIGGER_TOKENS = 48_000
+"""Within 0 to 5 points of the best fixed size where cached reads cost a tenth or less, 8 to 9 points from it where they
+cost a quarter or more (docs/explanation/when.md)."""
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a tool result or giant paste enters the log."""
+
+    limit_tokens: int | None = None
+    """A larger result becomes preview + artifact. None: 2% of the window, between 1,000 and 8,000."""
+    preview_tokens: int | None = None
+    """What a preview may cost at most. None: a quarter of the limit, at least 500."""
+    user_words_tokens: int = 8_000
+    """A longer user message is admitted as a paste; ordinary words always stay verbatim."""
+    inline_bytes: int = 4_096
+    """Bodies up to this size never leave the event, whatever they cost."""
+
+
+class Cleanup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Deterministic shrinking behind the mark. Part of the fingerprint: changing it is an epoch."""
+
+    keep_results: int = 3
+    """The newest results that stay as they are."""
+    keep_rounds: int = 2
+    """The newest rounds that the mark never enters."""
+    duplicates: bool = True
+    """Replace repeated results (also near-equal ones) by a pointer to the newest."""
+    superseded: bool = True
+    """Replace reads of files that were read again or changed since."""
+    demote: bool = True
+    """Replace old refetchable results by their outcome line."""
+    minimum_tokens: int = 80
+    """Smaller results are left alone: their outcome line would save nothing."""
+    bound_thinking: bool = False
+    """The provider refuses signed thinking when anything in front of it changed: with each epoch, compaction or drop,
+    all thinking from before it leaves whole, and a run that thinks is left alone until its end or the cap."""
+    minimum_share: float = 0.10
+    """An epoch without a compaction must shed at least this share of the request."""
+
+
+class Tail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much of the newest past stays raw at a compaction."""
+
+    share: float = 0.20
+    """Share of the landing; at least the newest whole round."""
+    minimum_rounds: int = 1
+    """Whole rounds that stay whatever they cost, unless they alone pass the landing."""
+    minimum_events: int = 0
+    """Newest events that stay raw, at least; the round of the oldest of them stays whole."""
+    minimum_tokens: int = 0
+    """Newest tokens that stay raw, at least, in whole rounds."""
+    minimum_seconds: float = 0.0
+    """What was recorded in the last so many seconds stays raw (by the events' own times)."""
+    choose: Any = None
+    """Your own rule: gets the events after the boundary, oldest first, and returns how many of the newest stay raw."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request may cost and what a compaction aims at. `landing` and `trigger` are above the static prefix."""
+
+    landing_tokens: int | None = None
+    """Size a compaction aims at. None: min(landing_default, window / 4, 0.6 x cap)."""
+    landing_default: int = 16_000
+    """16,000 coding, 8,000 chat and realtime, 32,000 research."""
+    target_tokens: int | None = None
+    """`--target`: size of the whole request after a compaction, static prefix included."""
+    trigger_tokens: int = TRIGGER_TOKENS
+    """Size above the static prefix that starts a compaction when no prices are known (see `pace.rule`)."""
+    cap_share: float = 0.85
+    """The cap is this share of the room for input, minus the static prefix (see `expected.burst_tokens`)."""
+    output_reserve: int | None = None
+    """Room for the answer. None: what the caller asks for, else min(16,000, 12% of the window)."""
+    nothing_below: int = 15_000
+    """Below this size above the static prefix only the cap, force or a target acts."""
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a checkpoint is filled with, as shares of the landing that is left after the tail."""
+
+    facts_share: float = 0.15
+    """State sections, at most."""
+    user_share: float = 0.12
+    """Verbatim user messages, at most; sentences with a constraint never fall out."""
+    names_share: float = 0.03
+    """Working names, at most; the rest is excerpts."""
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The order of a request."""
+
+    checkpoint: Literal["user", "system"] = "user"
+    """Where the checkpoint stands: as reference text in role user, or at the end of the system text."""
+    state_bar: bool = False
+    """Append what changed in state since the boundary as an ephemeral suffix."""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What you know of what comes. Nothing of it is needed; each makes the arithmetic truer."""
+
+    burst_tokens: int | None = None
+    """What the tools of one step may bring at most. Given, the cap is what is left of the window beside the answer,
+    this burst, the static prefix, images and the margin; None: `budget.cap_share` says it."""
+    reinjected_tokens: int = 0
+    """What your host adds again after every compaction (rules, a board). It counts in the landing, so that it does not
+    start the next one."""
+    requests_left: int | None = None
+    """How many requests still follow, where that is known (a batch): the rent rule does not compact what they cannot
+    pay back. None: unknown."""
+    pause_chance: float = 0.0
+    """Chance that a pause longer than the cache lives follows this turn: the rent rule compacts sooner, while the cache
+    is warm."""
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How often a compaction may come. The cap, and one asked for by force, go over all of it."""
+
+    rule: Literal["rent", "size"] | None = None
+    """What decides when no `triggers` are given: `rent` (prices) or `size` (`budget.trigger_tokens`). None: rent where
+    prices are known, but size when `trigger_tokens` was changed and the prices are only those of the table."""
+    most_per_task: int | None = None
+    """Compactions since the newest message of a real user, at most (20 attempts are remembered). None: no limit."""
+    minimum_reclaim: float | None = None
+    """Share of the landing that must go. None: a quarter for the rent rule, anything for the others."""
+
+
+RANGES: tuple[tuple[str, str, float, float], ...] = (
+    ("admission", "limit_tokens", 50, 1_000_000),
+    ("admission", "preview_tokens", 50, 100_000),
+    ("admission", "user_words_tokens", 100, 1_000_000),
+    ("cleanup", "keep_results", 0, 1_000),
+    ("cleanup", "keep_rounds", 1, 1_000),
+    ("cleanup", "minimum_share", 0.0, 1.0),
+    ("tail", "share", 0.0, 0.9),
+    ("tail", "minimum_rounds", 1, 1_000),
+    ("tail", "minimum_events", 0, 10_000_000),
+    ("tail", "minimum_tokens", 0, 10_000_000),
+    ("tail", "minimum_seconds", 0, 1e12),
+    ("budget", "landing_tokens", 500, 10_000_000),
+    ("budget", "target_tokens", 500, 10_000_000),
+    ("budget", "trigger_tokens", 500, 10_000_000),
+    ("budget", "cap_share", 0.1, 1.0),
+    ("budget", "output_reserve", 0, 10_000_000),
+    ("shape", "facts_share", 0.0, 1.0),
+    ("shape", "user_share", 0.0, 1.0),
+    ("shape", "names_share", 0.0, 0.5),
+    ("expected", "burst_tokens", 0, 10_000_000),
+    ("expected", "reinjected_tokens", 0, 10_000_000),
+    ("expected", "requests_left", 0, 1_000_000_000),
+    ("expected", "pause_chance", 0.0, 1.0),
+    ("pace", "most_per_task", 0, 20),
+    ("pace", "minimum_reclaim", 0.0, 100.0),
+)
+"""(group, field, least, most): what a number may be."""

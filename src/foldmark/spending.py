@@ -1,0 +1,52 @@
+"""What a compaction cost and saves, in tokens and money. Knows nothing of how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foldmark.asking import info_of
+from foldmark.pacing import may_ask
+from foldmark.policy import Policy
+from foldmark.prices import Money, Price, PriceTable, bill, dollars, money, price_of
+from foldmark.reports import Call
+from foldmark.store import View
+from foldmark.summarizer import Summarizer, names_of
+from foldmark.triggers import BY_CODE, ComingCall, Sizes, coming_call
+
+
+def coming(summarizer: Summarizer | None, policy: Policy, view: View, now: float) -> ComingCall:
+    """The summary call that a compaction would make now, for the rent rule: none while the models rest."""
+    if summarizer is None or may_ask(view.attempts, summarizer.limits, now, models=names_of(summarizer)):
+        return BY_CODE
+    first = info_of(summarizer.models[0]).name
+    return coming_call("fork" if summarizer.fork else "standalone", policy.prices, price_of(first, policy.price_table))
+
+
+def spent(
+    calls: Sequence[Call], prices: Price | None, table: PriceTable | None, measured: Sizes, after: int, static: int
+) -> tuple[Money | None, tuple[str, ...]]:
+    """(the money of a compaction that landed on `after` tokens, warnings). None when the running model's prices are not
+    known. The calls of other models are turned into its tokens by their dollars."""
+    if prices is None:
+        return None, ()
+    paid, warnings = 0.0, []
+    for call in calls:
+        units = _units(call, prices, table)
+        if units is None:
+            warnings.append(f"The price of {call.model} is not known; its call is not in the sum.")
+        paid += units or 0.0
+    found = money(prices, before=measured.whole, after=after, static=static, alive=measured.alive, call=paid)
+    if found.is_loss:
+        warnings.append(found.text)
+    return found, tuple(dict.fromkeys(warnings))
+
+
+def _units(call: Call, prices: Price, table: PriceTable | None) -> float | None:
+    """A call in plain input tokens of the running model; None when its price, or how the two compare, is not known."""
+    if call.mode == "fork" or call.model == prices.model:
+        return bill(call.usage, prices)
+    own = price_of(call.model, table)
+    if own is None:
+        return None
+    amount, one = dollars(bill(call.usage, own), own), dollars(1.0, prices)
+    return amount / one if amount is not None and one else None

@@ -1,0 +1,177 @@
+"""Checks what a model told against the log: drops inventions, finds the evidence, marks what is proven. Knows nothing
+of how the statements were asked for or where they will stand.
+
+A statement stays when everything in it that can be invented stands in the source; it is `verified` when the events it
+names hold all of that and at least half of its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from foldmark.checkpoint import Item
+from foldmark.narrative import FIELDS, MOST_ITEMS, MOST_REFS
+from foldmark.render import escape
+from foldmark.story.claims import claims_of
+from foldmark.story.evidence import Evidence, Sources, content_of
+from foldmark.story.reading import shortened
+from foldmark.story.spellings import Claim
+from foldmark.story.standing import (
+    against_the_state,
+    approvals,
+    claims_an_approval,
+    contradicted,
+    gives_orders,
+    is_to_the_reader,
+)
+
+PROVES = 0.5
+"""Share of a statement's words that the events it names must hold."""
+TRACE = 0.2
+"""A statement of whose words less than this share stands anywhere in the source was made up."""
+_WITNESSES = 3  # events that may prove a statement together, where its own refs do not
+_CANDIDATES = 24  # best events that are tried together
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What is left of an answer. `dropped` says of each statement that went which and why; `repaired` counts those
+    whose refs, reason or field had to be changed."""
+
+    items: tuple[Item, ...]
+    dropped: tuple[str, ...] = ()
+    repaired: int = 0
+
+
+def checked(items: Sequence[Item], sources: Sources, previous: Sequence[Item] = ()) -> Checked:
+    """Items that the source bears out. `previous` is the narrative so far: its proofs are looked up as well."""
+    evidence = Evidence(sources)
+    for item in previous:
+        for ref in item.refs[:_WITNESSES] if item.verified else ():
+            evidence.knows(ref)
+    kept: list[Item] = []
+    dropped: list[str] = []
+    repaired = 0
+    for told in items:
+        item = _presentable(told, sources)
+        found = _judged(item, evidence)
+        if isinstance(found, str):
+            dropped.append(f"{item.field}: {item.text[:100]!r} {found}")
+        else:
+            kept.append(found)
+            repaired += (found.field, found.why, found.refs) != (told.field, item.why, told.refs)
+    return Checked(_bounded(kept), tuple(dropped), repaired)
+
+
+def _presentable(item: Item, sources: Sources) -> Item:
+    """Redacted as a whole, then bounded; our tags escaped. `verified` is never taken over from outside."""
+    text, why = (shortened(escape(sources.redact(text))) for text in (item.text, item.why))
+    return msgspec.structs.replace(item, text=text, why=why, verified=False)
+
+
+def _judged(item: Item, evidence: Evidence) -> Item | str:
+    """The item with its evidence, or why it goes."""
+    state = evidence.sources.state
+    if not re.search(r"\w", item.text):
+        return "says nothing"
+    if reason := gives_orders(item) or against_the_state(item, state):
+        return reason
+    firm = _firm(claims_of(item.text)[0])
+    for claim in firm:
+        if not evidence.holders(claim):
+            return f"names {claim.text!r}, which stands nowhere in the source"
+    if not all(map(evidence.holders, _firm(claims_of(item.why)[0]))):
+        item = msgspec.structs.replace(item, why="")
+    claims, rest = claims_of(f"{item.text} {item.why}")
+    content = content_of(rest)
+    traces = sum(map(evidence.has_word, content)) + sum(bool(evidence.holders(claim)) for claim in claims)
+    if traces < TRACE * (len(content) + len(claims)):
+        return "has no trace in the source"
+    told = tuple(ref for ref in item.refs if evidence.knows(ref))
+    item = _witnessed(item, claims, content, evidence)
+    if firm and not item.refs:
+        return "names no event, and no event proves it"
+    if claims_an_approval(item):
+        allowed = approvals(state).intersection((*told, *item.refs))
+        if not allowed:
+            return "claims an approval that no user gave"
+        item = msgspec.structs.replace(item, refs=tuple(sorted({*item.refs, *allowed}))[:MOST_REFS])
+    if is_to_the_reader(item):
+        item = msgspec.structs.replace(item, verified=False)
+    return contradicted(item, state) or item
+
+
+def _firm(claims: Sequence[Claim]) -> list[Claim]:
+    return [claim for claim in claims if not claim.is_loose]
+
+
+def _witnessed(item: Item, claims: Sequence[Claim], content: Sequence[str], evidence: Evidence) -> Item:
+    """The item under events that prove it: its own, or the best ones there are. Where none do, those of its own that
+    share a word with it."""
+    own = tuple(dict.fromkeys(ref for ref in item.refs if evidence.knows(ref)))[:MOST_REFS]
+    if own and _prove(own, claims, content, evidence):
+        return msgspec.structs.replace(item, refs=_needed(own, claims, content, evidence), verified=True)
+    best = evidence.ranked(content, claims)[:_CANDIDATES]
+    for seq in best:
+        if _prove((seq,), claims, content, evidence):
+            return msgspec.structs.replace(item, refs=(seq,), verified=True)
+    together = _needed((*own, *best), claims, content, evidence)[:_WITNESSES]
+    if together and _prove(together, claims, content, evidence):
+        return msgspec.structs.replace(item, refs=tuple(sorted(together)), verified=True)
+    traced = tuple(ref for ref in own if _worth(ref, set(claims), set(content), evidence) > 0)
+    return msgspec.structs.replace(item, refs=traced or _nearest(best, claims, content, evidence))
+
+
+def _prove(refs: Sequence[int], claims: Sequence[Claim], content: Sequence[str], evidence: Evidence) -> bool:
+    """Whether events hold every claim, and together with the claims at least half of what a statement says."""
+    if any(evidence.holders(claim).isdisjoint(refs) for claim in claims):
+        return False
+    held = sum(any(word in evidence.vocabulary(ref) for ref in refs) for word in content)
+    return held + len(claims) >= PROVES * (len(content) + len(claims))
+
+
+def _needed(
+    refs: Sequence[int], claims: Sequence[Claim], content: Sequence[str], evidence: Evidence
+) -> tuple[int, ...]:
+    """The events of a list that add something, the one that adds most first; few are kept as they are."""
+    if len(refs) <= 2:
+        return tuple(refs)
+    chosen: list[int] = []
+    open_claims, open_words = set(claims), set(content)
+    left = list(dict.fromkeys(refs))
+    while left and len(chosen) < MOST_REFS:
+        best = max(left, key=lambda ref: _worth(ref, open_claims, open_words, evidence))
+        if chosen and not _worth(best, open_claims, open_words, evidence):
+            break
+        chosen.append(best)
+        left.remove(best)
+        open_claims -= {claim for claim in open_claims if best in evidence.holders(claim)}
+        open_words -= evidence.vocabulary(best)
+        if _prove(chosen, claims, content, evidence):
+            break
+    return tuple(sorted(chosen))
+
+
+def _worth(ref: int, claims: set[Claim], content: set[str], evidence: Evidence) -> int:
+    return 3 * sum(ref in evidence.holders(claim) for claim in claims) + len(content & evidence.vocabulary(ref))
+
+
+def _nearest(
+    best: Sequence[int], claims: Sequence[Claim], content: Sequence[str], evidence: Evidence
+) -> tuple[int, ...]:
+    """The event that comes closest to an item without refs of its own, when it holds every firm claim and a third of
+    what the item says: something to open, no proof."""
+    for seq in best[:3]:
+        held = sum(seq in evidence.holders(claim) for claim in claims)
+        held += sum(word in evidence.vocabulary(seq) for word in content)
+        if held * 3 >= len(content) + len(claims) and all(seq in evidence.holders(claim) for claim in _firm(claims)):
+            return (seq,)
+    return ()
+
+
+def _bounded(items: Sequence[Item]) -> tuple[Item, ...]:
+    """In the order of the fields, each statement once, at most twelve a field."""
+    once = {(item.field, item.text): item for item in items}
+    return tuple(item for field in FIELDS for item in [one for one in once.values() if one.field == field][:MOST_ITEMS])

@@ -1,0 +1,207 @@
+"""What code knows overrules what a model told: cancelled work stays cancelled, nobody approves but the user, a limit is
+not decided away. Knows nothing of evidence.
+
+Plain word overlap, no model: where it is not sure, the statement stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from foldmark.checkpoint import Fact, Item
+from foldmark.render import escape
+from foldmark.story.reading import shortened
+from foldmark.words import STOP, telling, words
+
+State = Mapping[tuple[str, str], Fact]
+
+REVIVES = 0.7
+"""Share of a finished plan's words that a statement must repeat, and of its own words that must come from it, before
+it counts as taking that plan up again."""
+
+_OVER = ("cancelled", "superseded", "done", "gone")
+_TELLS_THE_END = re.compile(
+    r"\b(?:cancel\w*|supersed\w*|stopp\w*|abort\w*|dropp\w*|abandon\w*|withdr[ae]w\w*|no longer|not any ?more|undone"
+    r"|reverted|skipped|rejected|obsolete|done|finished|completed?|was|were|has been|have been|already|instead of"
+    r"|abgebrochen|verworfen|erledigt|annul\w+|cancelad\w+|anulad\w+)\b|取消|已完成|不再|中止|完了|やめ|취소|완료",
+    re.IGNORECASE,
+)
+_NO = re.compile(
+    r"\b(?:not|no|never|none|without|avoid\w*|don['’]?t|doesn['’]?t|cannot|can['’]?t|won['’]?t|must ?n['’]?t|instead of"
+    r"|rather than|refus\w+|forbid\w*|forbidden|prohibit\w*|reject\w*|against|leave|leaving|left|untouched|unchanged"
+    r"|keep|kept|keeps|exclud\w+|nicht|keine?[nmrs]?|ohne|nie|sin|nunca|sans|jamais|pas)\b|n['’]t\b"
+    r"|不|禁止|没有|ない|ません",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"\b(?P<no>do not|don['’]?t|never|must not|mustn['’]?t|should not|shouldn['’]?t|may not|cannot|can['’]?t|avoid"
+    r"|without|no)\s(?P<what>[^.,;:!?()]{2,120})",
+    re.IGNORECASE,
+)
+_USES = frozenset(
+    words("use using import install add introduce adopt switch choose chose pick take depend bring include")
+)
+_CHANGES = frozenset(
+    words(
+        "touch change modify edit alter migrate rename delete drop remove rewrite update refactor move replace write "
+        "add"
+    )
+)
+_RUNS = frozenset(words("run call start deploy push merge commit publish send execute release"))
+_VERBS = _USES | _CHANGES | _RUNS
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,24}\b(?:previous|prior|above|earlier|system|your)\b[^.]{0,24}"
+    r"\b(?:instructions?|prompts?|rules?|constraints?|guidelines?|messages?)\b|\byou are now\b|\bnew (?:system )?instructions?:"
+    r"|^\W{0,3}system\s?(?:prompt|message)?\s?:",
+    re.IGNORECASE,
+)
+_TELLS_OF_ORDERS = re.compile(
+    r"\b(?:injection|malicious|untrusted|attempt\w*|says?|said|tells?|told|contains?|contained|claims?|claimed|asks?"
+    r"|asked|page|result|output|suspicious|quoted?)\b|[\"“'‘`]",
+    re.IGNORECASE,
+)
+_APPROVAL = re.compile(
+    r"\b(?:user|customer|owner|client)(?:\s(?:has|had|have|already|explicitly|also|then|clearly)){0,3}\s(?:approved|confirmed"
+    r"|authori[sz]ed|allowed|permitted|consented|agreed|signed off|gave (?:their |his |her |an? )?(?:permission|approval"
+    r"|consent|ok))\b|\b(?:approved|authori[sz]ed|confirmed|allowed) by the (?:user|customer|owner|client)"
+    r"|用户(?:已)?(?:批准|同意|允许)|ユーザーが?(?:承認|許可)",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|n['’]t|no|must|should|needs?|has to|wait\w*|until|before|whether|if|ask\w*|pending)\b|未|没|ない",
+    re.IGNORECASE,
+)
+
+
+def gives_orders(item: Item) -> str:
+    """Why a statement that commands its reader is dropped: a page's "ignore your instructions" must not become a
+    standing order. One that only reports such words stays."""
+    text = f"{item.text} {item.why}"
+    found = _ORDERS.search(text)
+    if found and not _TELLS_OF_ORDERS.search(text[: found.start()]):
+        return "gives orders to the agent"
+    return ""
+
+
+def is_to_the_reader(item: Item) -> bool:
+    """Whether a statement tells its reader what to do: it may be honest, and is never proven."""
+    return bool(
+        re.match(
+            r"\W{0,4}(?:you|the agent|the assistant) (?:must|should|have to|has to|need to|are to)\b",
+            item.text,
+            re.IGNORECASE,
+        )
+    )
+
+
+def claims_an_approval(item: Item) -> bool:
+    """Whether a statement says that the user allowed something."""
+    text = f"{item.text} {item.why}"
+    found = _APPROVAL.search(text)
+    return found is not None and not _DENIES.search(text[max(0, found.start() - 24) : found.start()])
+
+
+def approvals(state: State) -> frozenset[int]:
+    """The events in which a user could have allowed something: the user's own, and what they answered to."""
+    granted = {ref for fact in _of(state, "approval") if fact.status == "granted" for ref in (fact.seq, *fact.refs)}
+    answered = {fact.seq for fact in _of(state, "question")}
+    spoken = {int(key) for kind, key in state if kind == "user" and key.isdigit()}
+    return frozenset(granted | answered | spoken)
+
+
+def against_the_state(item: Item, state: State) -> str:
+    """Why a step or a piece of work is dropped that takes up what is over; "" when it is not."""
+    if item.field not in ("next_steps", "current_work") or _TELLS_THE_END.search(item.text):
+        return ""
+    own = _content(item.text)
+    if len(own) < 2:
+        return ""
+    alive = max((_alike(own, fact) for fact in _plans(state) if fact.status not in _OVER), default=0.0)
+    for fact in _plans(state):
+        if fact.status not in _OVER or (fact.status == "done" and item.field == "current_work"):
+            continue
+        if (found := _alike(own, fact)) >= REVIVES and found > alive and not _asked_again(own, fact, state):
+            return f"takes up again what is {_said(fact.status)}: {fact.value[:80]!r} (event:{fact.seq})"
+    return ""
+
+
+def _said(status: str) -> str:
+    return "no part of the plan any more" if status == "gone" else status
+
+
+def _plans(state: State) -> Iterator[Fact]:
+    return (fact for (kind, _), fact in state.items() if kind in ("todo", "task"))
+
+
+def _of(state: State, kind: str) -> Iterator[Fact]:
+    return (fact for (one, _), fact in state.items() if one == kind)
+
+
+def _alike(own: frozenset[str], fact: Fact) -> float:
+    """How far a statement is this plan. Of a cancelled request, which may be long, only what the statement took counts;
+    a finished or withdrawn one has to be repeated nearly whole, since new work is told in its words as well."""
+    plan = _content(fact.value)
+    if not plan:
+        return 0.0
+    shared = len(own & plan)
+    taken = shared / len(own)
+    if fact.kind == "task" and fact.status in ("cancelled", "superseded"):
+        return taken if shared >= 2 else 0.0
+    return min(taken, shared / len(plan)) if shared >= 2 or len(plan) == 1 else 0.0
+
+
+def _asked_again(own: frozenset[str], fact: Fact, state: State) -> bool:
+    """Whether a newer message of the user speaks of the same."""
+    later = (said for said in _of(state, "user") if said.seq > fact.seq)
+    return any(len(own & _content(said.value)) >= REVIVES * len(own) for said in later)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(telling(words(text[:2_000]), 200)) - _FILLERS
+
+
+_FILLERS = frozenset(
+    words("next step then now still continue resume proceed finish start begin need must should work task plan go")
+)
+
+
+def contradicted(item: Item, state: State) -> Item | None:
+    """A conflict in the place of a decision or step that the user's words forbid; None when it does not."""
+    if item.field not in ("decisions", "next_steps") or _NO.search(item.text) or item.text.endswith("?"):
+        return None
+    own = frozenset(words(item.text))
+    for fact in (*_of(state, "constraint"), *_of(state, "correction")):
+        if fact.status in ("", "stop") and any(_does(own, *what) for what in _forbidden(fact.value)):
+            said = shortened(escape(fact.value), 100)
+            text = f"{shortened(item.text, 236 - len(said) - 22)} / the user's word: {said}"
+            return msgspec.structs.replace(
+                item, field="conflicts", text=shortened(text), why="", refs=tuple(dict.fromkeys((*item.refs, fact.seq)))
+            )
+    return None
+
+
+def _forbidden(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """(verbs, things) that a sentence forbids: `do not use requests`, `no new libraries`. Anything less plain is left
+    alone."""
+    for match in _FORBIDS.finditer(sentence[:1_000]):
+        said = [word for word in words(_CLAUSE_END.split(match["what"])[0]) if word not in STOP]
+        things = frozenset(said) - _VERBS
+        first = said[0] if said else ""
+        is_plain = first not in _NO_THINGS if match["no"].lower() == "no" else first in _VERBS
+        if things and is_plain:
+            yield frozenset(said) & _VERBS, things
+
+
+_CLAUSE_END = re.compile(r"\b(?:unless|until|except|without|but|because|when|if|since|so|as|and)\b")
+_NO_THINGS = frozenset(
+    words("need needed problem idea more longer one doubt worries way matter point thanks issue issues")
+)
+
+
+def _does(own: frozenset[str], verbs: frozenset[str], things: frozenset[str]) -> bool:
+    """Whether a statement does the forbidden: the same sort of verb, and every other word of the prohibition."""
+    sorts = [sort for sort in (_USES, _CHANGES, _RUNS) if verbs & sort] or [_USES]
+    return things <= own and any(own & sort for sort in sorts)

@@ -1,0 +1,165 @@
+"""Who writes the narrative and how it is asked: models, words, hooks, limits. Values only; knows nothing of the steps.
+
+A `Summarizer` is given to a session (`summarizer=`, or `model=` for the plain case); a resolver in its place is
+asked at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from foldmark.asking import Ask, Reply, info_of
+from foldmark.checkpoint import Item
+from foldmark.errors import PolicyError
+from foldmark.events import Event, ToolCall
+from foldmark.store import Frame, Key
+
+PLACEHOLDERS = ("conversation_text", "previous_summary", "max_summary_words")
+"""What a prompt may hold in braces; the first is required in `instructions`."""
+
+CallText = Callable[[ToolCall], str]
+ResultText = Callable[[Event], str]
+Style = Literal["coding", "general"]
+
+
+def names_of(summarizer: Summarizer) -> tuple[str, ...]:
+    """The names of its models, as notes of attempts have them."""
+    return tuple(info_of(model).name for model in summarizer.models)
+
+
+def _check(option: str, text: str | None, *, needed: tuple[str, ...] = (), allowed: tuple[str, ...] = ()) -> None:
+    if text is None:
+        return
+    for name in needed:
+        if "{" + name + "}" not in text:
+            raise PolicyError(f"{option} does not hold {{{name}}}, so the model would not see it.")
+    for name in PLACEHOLDERS:
+        if name not in allowed and "{" + name + "}" in text:
+            raise PolicyError(f"{option} holds {{{name}}}, which stands elsewhere; allowed here: {', '.join(allowed)}.")
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The words a model is asked with. `None` takes the built-in ones."""
+
+    system: str | None = None
+    """System text of a standalone request. May hold {max_summary_words}."""
+    instructions: str | None = None
+    """User text. Must hold {conversation_text}; may hold {previous_summary} and {max_summary_words}."""
+    fork_instructions: str | None = None
+    """What is appended to a forked request. May hold {max_summary_words}; the conversation stands before it already."""
+    words: int = 350
+    """What {max_summary_words} says. A wish to the model; the items are bounded by code."""
+    schema: bool | None = None
+    """Bind the answer to a JSON schema. None: where the model can."""
+    style: Style | None = None
+    """What of a record matters: `coding` (commands, errors, paths, diffs) or `general` (titles, snippets, sources).
+    None: by the policy's preset."""
+
+    def __post_init__(self) -> None:
+        if self.words < 20:
+            raise PolicyError(f"prompt.words is {self.words}; a summary needs at least 20 words.")
+        _check("prompt.instructions", self.instructions, needed=("conversation_text",), allowed=PLACEHOLDERS)
+        _check("prompt.system", self.system, allowed=("max_summary_words",))
+        _check("prompt.fork_instructions", self.fork_instructions, allowed=("max_summary_words",))
+
+
+class Hooks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Your code around the call. An error in a hook is a warning, and its input goes on unchanged, unless `abort`."""
+
+    call_text: CallText | Mapping[str, CallText] | None = None
+    """How a tool call stands in the summary request (per tool name, or for all); empty text leaves it out."""
+    result_text: ResultText | Mapping[str, ResultText] | None = None
+    """How a tool result stands in it; empty text leaves it out. Redaction comes after it."""
+    before: Callable[[str], str] | None = None
+    """Gets the text of one part of the conversation before it is put into the prompt, returns another."""
+    after: Callable[[tuple[Item, ...]], Sequence[Item]] | None = None
+    """Gets the checked items, returns the ones to keep; what it returns is checked again."""
+    on_ask: Callable[[Ask], Ask | Reply | str | None] | None = None
+    """Gets each request before the call: None leaves it, an Ask replaces it, a Reply or text is taken as the answer."""
+    on_reply: Callable[[Ask, Reply], Reply | None] | None = None
+    """Gets each answer: None leaves it, a Reply replaces it."""
+    abort: bool = False
+    """An error in a hook stops the attempt; the session stays as it was."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a narrative may cost."""
+
+    timeout_seconds: float = 120.0
+    """Of one call."""
+    output_tokens: int = 2_000
+    """Room for one answer. A reasoning model needs more."""
+    input_share: float = 0.7
+    """Share of the summary model's window that a request may fill at most, answer not counted."""
+    parts: int = 16
+    """A longer past is asked in parts; beyond so many the records are shortened harder instead."""
+    cooldown_seconds: float = 60.0
+    """After a model call no other one for so long; what is due meanwhile is made by code."""
+    breaker_after: int = 3
+    """So many failed or ineffective attempts in a row, and the model rests; one probe after `probe_seconds`."""
+    probe_seconds: float = 300.0
+    """How long it rests."""
+
+    def __post_init__(self) -> None:
+        for field, low, high in (
+            ("timeout_seconds", 0.001, 86_400),
+            ("output_tokens", 64, 1_000_000),
+            ("input_share", 0.05, 1.0),
+            ("parts", 1, 10_000),
+            ("cooldown_seconds", 0, 1e9),
+            ("breaker_after", 1, 1_000_000),
+            ("probe_seconds", 0, 1e9),
+        ):
+            value = getattr(self, field)
+            if not low <= value <= high:
+                raise PolicyError(f"limits.{field} is {value}; allowed is {low:g} to {high:g}.")
+
+
+class Summarizer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A chain of models and how they are asked."""
+
+    models: tuple[Any, ...]
+    """Asked in this order: the next one when one fails."""
+    prompt: Prompt = Prompt()
+    hooks: Hooks = Hooks()
+    limits: Limits = Limits()
+    fork: bool = False
+    """Ask by a clone of the parent request with one instruction behind it, so that the provider's cache is read. Only
+    for the first model, which must be the one that runs."""
+    decorate: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """What you do to every payload before you send it (cache marks, extra fields): done to a fork as well."""
+    require_model: bool = False
+    """Without a usable narrative the session stays as it was; else the checkpoint is made by code and reported as
+    degraded."""
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise PolicyError("A Summarizer needs at least one model; leave it out to compact by code alone.")
+        for model in self.models:
+            if not callable(model):
+                raise PolicyError(f"A summary model must be callable, and {model!r} is not; see foldmark.models.")
+
+
+class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resolver is told: whose session, for which frame, and what was asked. `context` is what the caller passed
+    to `compact(context=…)`."""
+
+    key: Key
+    frame: Frame
+    force: bool = False
+    focus: str = ""
+    context: Mapping[str, Any] = {}
+
+
+Resolver = Callable[[Occasion], "Summarizer | Any | None"]
+"""Chooses a summarizer (or a plain model) at run time; None: none is at hand."""
+
+
+def summarizer_of(value: Any) -> Summarizer:
+    """A Summarizer, from one, from a model, or from a sequence of models (a chain)."""
+    if isinstance(value, Summarizer):
+        return value
+    return Summarizer(models=tuple(value) if isinstance(value, list | tuple) else (value,))
