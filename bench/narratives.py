@@ -38,6 +38,8 @@ SPANS = 24
 WINDOW = 128_000
 TARGET_SHARE, LEAST_TARGET = 0.5, 700
 """A checkpoint gets half of what the span takes, at least 700 tokens: at a third of 1,000 tokens nothing has room."""
+OUTPUT = 1_000
+"""Tokens of an answer: half of the library's default, which a small model on a processor needs minutes to fill."""
 CLOSING = ({"role": "user", "content": "Thanks, please go on."}, {"role": "assistant", "content": "I will go on."})
 """The newest round stays raw at every compaction: this one, so that the whole span is covered."""
 
@@ -90,11 +92,11 @@ class Heard:
         return reply
 
 
-def measured(span: Span, model: Any, *, timeout_seconds: float = 900.0) -> Row:
+def measured(span: Span, model: Any, limits: Limits) -> Row:
     """Both checkpoints of a span, compared."""
     heard, started = Heard(model), time.perf_counter()
     plain, _, _ = compacted(span, None)
-    told, report, seqs = compacted(span, Summarizer(models=(heard,), limits=Limits(timeout_seconds=timeout_seconds)))
+    told, report, seqs = compacted(span, Summarizer(models=(heard,), limits=limits))
     covered = [item for item in span.planted if 0 < seqs[item.at] <= min(plain.boundary, told.boundary)]
     source = source_text(span.messages)
     items = [f"{item.text} {item.why}".strip() for item in told.narrative]
@@ -170,14 +172,14 @@ def read_rows(path: Path) -> list[Row]:
     return [msgspec.json.decode(line, type=Row) for line in path.read_bytes().splitlines() if line.strip()]
 
 
-def run(model: Any, out: Path, most: int, say: Callable[[str], None] = print, seconds: float = 900.0) -> None:
+def run(model: Any, out: Path, most: int, limits: Limits, say: Callable[[str], None] = print) -> None:
     """Measure the spans that the file does not hold yet, one after the other, each written down at once."""
     name = info_of(model).name
     done = {row.span for row in read_rows(out) if row.model == name}
     for span in spans(most):
         if span.name in done:
             continue
-        row = measured(span, model, timeout_seconds=seconds)
+        row = measured(span, model, limits)
         with out.open("ab") as file:
             file.write(msgspec.json.encode(row) + b"\n")
         say(
@@ -226,10 +228,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON lines, a span each; a run goes on where it was")
     parser.add_argument("--spans", type=int, default=SPANS, help=f"so many at most (default {SPANS})")
     parser.add_argument("--seconds", type=float, default=900.0, help="that a model call may take")
+    parser.add_argument("--output", type=int, default=OUTPUT, help=f"tokens of an answer at most (default {OUTPUT})")
     parser.add_argument("--table", action="store_true", help="only print what the file holds")
     options = parser.parse_args(argv)
+    limits = Limits(timeout_seconds=options.seconds, output_tokens=options.output)
     for text in () if options.table else options.model:
-        run(model_named(text), options.out, options.spans, seconds=options.seconds)
+        run(model_named(text), options.out, options.spans, limits)
     print(table(read_rows(options.out)))
 
 

@@ -1,4 +1,5 @@
-"""Writes what the docs can take from the code: `docs/reference/*.md`, and the sample output in README and tutorial.
+"""Writes what the docs can take from the code: `docs/reference/*.md`, the sample output in README and tutorial,
+and the table of failures in the page on summaries.
 
     python docs/generate.py            # or: make docs
     python docs/generate.py --check    # writes nothing; exit code 1 and the names of stale files
@@ -24,7 +25,27 @@ from typer.models import ArgumentInfo, OptionInfo
 from typer.testing import CliRunner
 
 import foldmark
-from foldmark import drafts, errors, events, following, importers, policy, prices, profiles, reports, retrieval
+from foldmark import (
+    asking,
+    checkpoint,
+    drafts,
+    errors,
+    events,
+    failures,
+    following,
+    forking,
+    importers,
+    models,
+    policy,
+    prices,
+    profiles,
+    reports,
+    retrieval,
+    summarizer,
+    testing,
+    triggers,
+)
+from foldmark.aio import AsyncSession
 from foldmark.artifacts import Artifacts
 from foldmark.cli.app import EXIT_CODES, app
 from foldmark.control import Control
@@ -35,6 +56,7 @@ from foldmark.wire import values as wire_values
 ROOT = Path(__file__).resolve().parents[1]
 NOTE = "<!-- Written by docs/generate.py from the code; change the docstrings instead, then run `make docs`. -->\n"
 SAMPLE = ("<!-- sample -->\n", "<!-- /sample -->")
+FAILURES = ("<!-- failures -->\n", "<!-- /failures -->")
 SAMPLE_WORDS = ("examples/session.json", "--target", "12000", "--out", "next.json")
 
 
@@ -126,7 +148,7 @@ def methods(kind: type) -> Iterator[tuple[str, Any]]:
 # -- Python
 
 
-OWNERS = {"Control": "session.control"}
+OWNERS = {"Control": "session.control", "AsyncSession": "session"}
 
 
 def member(kind: type, name: str, thing: Any) -> str:
@@ -140,16 +162,36 @@ def member(kind: type, name: str, thing: Any) -> str:
 
 def value(kind: type) -> str:
     """A frozen value: its docstring and fields."""
-    home = "foldmark" if kind.__name__ in foldmark.__all__ else kind.__module__
-    said, written = sentences(kind), types(kind)
+    home, said, written = home_of(kind), sentences(kind), types(kind)
     names: Iterable[str] = getattr(kind, "__struct_fields__", ()) or getattr(kind, "__dataclass_fields__", ())
     shown = [name for name in names if not name.startswith("_")]
     if said:
-        fields = table("field, type, meaning", ([code(n), code(written[n]), said.get(n, "")] for n in shown))
+        rows = ([code(n), code(written[n]), given(kind, n), said.get(n) or link(written[n])] for n in shown)
+        fields = table("field, type, default, meaning", rows)
     else:
         fields = f"Fields: {', '.join(code(f'{name}: {written[name]}') for name in shown)}.\n"
     members = "\n".join(filter(None, (member(kind, name, thing) for name, thing in methods(kind))))
     return f"### {kind.__name__}\n\n`from {home} import {kind.__name__}`\n\n{doc(kind)}\n\n{fields}\n{members}"
+
+
+def home_of(kind: type) -> str:
+    """Where a value is imported from: the package that offers it, else its own module."""
+    package = kind.__module__.rpartition(".")[0]
+    return package if getattr(sys.modules[package], kind.__name__, None) is kind else kind.__module__
+
+
+def given(kind: type, field: str) -> str:
+    """The default of a field; "needed" when it has none."""
+    (found,) = [one for one in msgspec.structs.fields(kind) if one.name == field]
+    if found.required:
+        return "needed"
+    value = found.default if found.default is not msgspec.NODEFAULT else found.default_factory()
+    return "" if isinstance(value, msgspec.Struct) else default(value)
+
+
+def link(kind: str) -> str:
+    """To the part of the page that tells of a value, for a field that says no more than its type."""
+    return f"[{kind}](#{kind.lower()})" if kind in foldmark.__all__ else ""
 
 
 def function(name: str, thing: Any, *, skip_self: bool = False) -> str:
@@ -181,6 +223,27 @@ def python_page() -> str:
         function("SQLiteStore", foldmark.SQLiteStore),
         "The protocol is `foldmark.store.Store`. Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
         *(member(Artifacts, name, thing) for name, thing in methods(Artifacts)),
+        f"## Summaries by a model\n\n{doc(asking)}\n",
+        *map(value, told_values()),
+        "`foldmark.failures.RULES` has the rule of every kind of failure "
+        "([the table](../explanation/summaries.md#when-a-call-fails)):\n",
+        function("failures.failure_of", failures.failure_of),
+        *map(value, (failures.Failure, failures.Rule)),
+        function("forking.cache_report", forking.cache_report),
+        f"## AsyncSession\n\n`from foldmark.aio import AsyncSession`\n\n{function('AsyncSession', AsyncSession)}",
+        *(member(AsyncSession, name, thing) for name, thing in methods(AsyncSession)),
+        f"## Models\n\n{doc(models)}\n",
+        *(function(f"models.{name}", getattr(models, name)) for name in MODEL_FUNCTIONS),
+        f"## Triggers\n\n{doc(triggers)}\n",
+        *(function(f"triggers.{name}", getattr(triggers, name)) for name in TRIGGER_FUNCTIONS),
+        value(triggers.Moment),
+        f"## Prices\n\n{doc(prices)}\n",
+        *(function(f"prices.{name}", getattr(prices, name)) for name in PRICE_FUNCTIONS),
+        *map(value, (prices.Row, prices.Money)),
+        function("prices.PriceTable", prices.PriceTable),
+        *(member(prices.PriceTable, name, thing) for name, thing in methods(prices.PriceTable)),
+        f"## Testing\n\n{doc(testing)}\n",
+        *(function(f"testing.{name}", getattr(testing, name)) for name in TEST_FUNCTIONS),
         f"## Wires\n\n{doc(foldmark.wire)}\n",
         *(function(f"openai_chat.{name}", getattr(openai_chat, name)) for name in WIRE_FUNCTIONS),
         *map(value, (wire_values.Problem, wire_values.Rule)),
@@ -194,6 +257,10 @@ def python_page() -> str:
 
 EVENT_FUNCTIONS = ("user", "assistant", "result", "injected", "control")
 WIRE_FUNCTIONS = ("read", "read_messages", "write", "lost", "validate", "overflow")
+MODEL_FUNCTIONS = ("function", "openai", "anthropic", "gguf")
+TRIGGER_FUNCTIONS = ("rent", "size", "events", "tokens", "share", "idle", "custom", "any_of", "all_of")
+PRICE_FUNCTIONS = ("price_of", "prompt_cost", "bill", "dollars", "money")
+TEST_FUNCTIONS = ("ScriptedModel", "AsyncScriptedModel", "FixedClock", "items_json")
 
 
 def event_values() -> tuple[type, ...]:
@@ -205,8 +272,15 @@ def event_values() -> tuple[type, ...]:
 
 def returned() -> tuple[type, ...]:
     return (
-        Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, following.Followed,
-        retrieval.Hit, retrieval.Loaded,
+        Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, reports.Attempt,
+        reports.Call, checkpoint.Checkpoint, following.Followed, retrieval.Hit, retrieval.Loaded,
+    )  # fmt: skip
+
+
+def told_values() -> tuple[type, ...]:
+    return (
+        summarizer.Summarizer, summarizer.Prompt, summarizer.Hooks, summarizer.Limits, summarizer.Occasion,
+        asking.ModelInfo, asking.Ask, asking.Reply, checkpoint.Item,
     )  # fmt: skip
 
 
@@ -343,24 +417,37 @@ def sample() -> str:
     return f"```console\n$ foldmark compact {' '.join(SAMPLE_WORDS)}\n{done.stdout.rstrip()}\n```\n"
 
 
-def with_sample(page: Path, output: str) -> str:
+def failure_table() -> str:
+    """Every kind of failure of a model call with its rule, as `foldmark.failures` has it."""
+    return table("failure, what is done, rests", (failure_row(kind, rule) for kind, rule in failures.RULES.items()))
+
+
+def failure_row(kind: str, rule: failures.Rule) -> list[str]:
+    what, _, action = rule.sentence.partition(": ")
+    rest = f"{rule.rest_seconds:,.0f} s" if rule.rest_seconds else ""
+    return [f"{code(kind)}: {what}", action.partition(";")[0], rest]
+
+
+def between(page: Path, marks: tuple[str, str], output: str) -> str:
     """The page with this output between its marks."""
     text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(SAMPLE[0])
-    _, end, after = rest.partition(SAMPLE[1])
+    before, _, rest = text.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not end:
-        raise SystemExit(f"docs/generate.py: {page.name} has lost its <!-- sample --> … <!-- /sample --> marks")
-    return f"{before}{SAMPLE[0]}{output}{SAMPLE[1]}{after}"
+        raise SystemExit(f"docs/generate.py: {page.name} has lost its {marks[0].strip()} … {marks[1]} marks")
+    return f"{before}{marks[0]}{output}{marks[1]}{after}"
 
 
 def pages() -> dict[Path, str]:
     """Every generated file with the text it should have."""
     reference, output = ROOT / "docs" / "reference", sample()
+    story = ROOT / "docs" / "explanation" / "summaries.md"
     return {
         reference / "python.md": python_page(),
         reference / "policy.md": policy_page(),
         reference / "command-line.md": command_page(),
-        **{page: with_sample(page, output) for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md")},
+        **{page: between(page, SAMPLE, output) for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md")},
+        story: between(story, FAILURES, failure_table()),
     }
 
 

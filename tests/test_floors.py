@@ -17,13 +17,13 @@ FLOORS: list[list[str]] = [
         *["render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking", "failures"],
     ],
     [
-        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix", "readback"],
-        *["written", "summarizer", "watching"],
+        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix"],
+        *["readback", "written", "summarizer", "watching"],
     ],
     [
         *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
-        *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory", "sqlite"],
-        *["records", "prompts", "story", "forking"],
+        *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory"],
+        *["sqlite", "records", "prompts", "story", "forking"],
     ],
     ["matter", "narrating", "spending", "flows"],
     ["driving", "resolving", "control", "session"],

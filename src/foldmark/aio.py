@@ -148,6 +148,15 @@ async def _step(lock: AbstractContextManager[Any], move: Callable[..., tuple[boo
 async def _call(ask: Ask) -> Any:
     """One call of a model within its time; TimeoutError after it."""
     started = time.monotonic()
-    call = ask.model(ask) if is_async(ask.model) else asyncio.to_thread(ask.model, ask)
+    call = ask.model(ask) if is_async(ask.model) else asyncio.to_thread(_plainly, ask)
     answer = await asyncio.wait_for(call, ask.timeout_seconds)
     return with_seconds(answer, time.monotonic() - started)
+
+
+def _plainly(ask: Ask) -> Any:
+    """The answer of a plain model. A StopIteration (a `next` in its code that found nothing) would hang the future that
+    waits for its thread until the time is up."""
+    try:
+        return ask.model(ask)
+    except StopIteration as error:
+        raise RuntimeError("the model's code raised StopIteration") from error

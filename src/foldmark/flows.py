@@ -5,7 +5,7 @@ The whole system on one page. Knows nothing of sessions, threads, event loops or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,8 +26,8 @@ from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.kinds import on_screen
 from foldmark.loading import locate
-from foldmark.matter import gather, with_fork
-from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, resting
+from foldmark.matter import Parent, gather, with_fork
+from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, resting, standing
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     Trial,
@@ -51,7 +51,7 @@ from foldmark.selection import Span, select, unused
 from foldmark.spending import coming, spent
 from foldmark.store import Context, Frame, Key, Store, Where
 from foldmark.summarizer import Summarizer, names_of
-from foldmark.triggers import due, sizes, static_warning
+from foldmark.triggers import due, is_cold, sizes, static_warning
 from foldmark.validation import validate
 from foldmark.words import words
 from foldmark.written import noted, ours
@@ -107,7 +107,7 @@ def request(
 def compact(
     store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, force: bool = False, why: str = "manual",
     focus: str = "", context: Mapping[str, Any] = {}, summarizer: Summarizer | None = None,
-    parent: Callable[[], Request] | None = None,
+    parent: Parent | None = None,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
     """A checkpoint is made: check, select, write by code, ask, write again, commit. Failure leaves the session as it
     was. Yields a call of a summary model and is sent its answer; without a summarizer it never yields."""
@@ -115,7 +115,7 @@ def compact(
     space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     head = head_tokens(view.checkpoint, view.kept, policy.layout)
     measured = sizes(view, dressed(*clean(view.events, view.mark, policy, view.secret)), head, policy, space, now)
-    call = coming(summarizer, policy, view, now)
+    call = coming(summarizer, policy, view, space, now)
     reason = due(view, policy, space, measured, now, force, why=why, context=context, call=call)
     if not reason:
         return not_due(view, space, measured.whole, static_warning(policy, space))
@@ -161,7 +161,7 @@ def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Che
 
 def tell(
     trial: Trial, span: Span, checkpoint: Checkpoint, summarizer: Summarizer | None, frame: Frame,
-    parent: Callable[[], Request] | None, force: bool,
+    parent: Parent | None, force: bool,
 ) -> Asking:  # fmt: skip
     """Ask the models for a narrative of the span, when there are any and they may be asked now."""
     if summarizer is None:
@@ -172,7 +172,9 @@ def tell(
         return resting(pause)
     matter = gather(trial.store, trial.key, span, checkpoint, trial.view, trial.policy, summarizer, trial.focus)
     try:
-        return (yield from narrate(with_fork(matter, parent, frame, span.boundary), summarizer))
+        cold = is_cold(trial.view, trial.policy.prices, trial.now)
+        matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
+        return (yield from narrate(matter, summarizer))
     except BaseException as error:
         if not isinstance(error, Exception):
             broken_off(trial)  # cancelled or interrupted
@@ -185,9 +187,10 @@ def write(trial: Trial, span: Span, told: Told = BY_CODE) -> Checkpoint:
     material = store.covered(key, span.boundary, limit=limit)
     later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
     sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
+    narrative, author = standing(told, view.checkpoint, material[0])
     checkpoint = compose(
         span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
-        narrative=told.narrative or (), author=told.author,
+        narrative=narrative, author=author,
     )  # fmt: skip
     aimed = trial.room.static + max(trial.room.landing, span.floor_tokens)  # C' of the rent rule, fixed here
     checkpoint = msgspec.structs.replace(checkpoint, head=view.head, compacted_size=aimed)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
-from foldmark.asking import Ask
+from foldmark.asking import Ask, Reply
 from foldmark.checkpoint import Checkpoint, Item
 from foldmark.compose import words_of
 from foldmark.drafts import Request
 from foldmark.errors import NotFound
 from foldmark.events import Event
-from foldmark.forking import fork_of
+from foldmark.forking import CacheReport, cache_report, causes, fork_of
 from foldmark.policy import Policy
 from foldmark.prompts import fork_words, style_of
 from foldmark.redact import Redactor, redactor
@@ -30,7 +31,7 @@ Fork = Callable[[Summarizer, tuple[Item, ...]], Ask | str]
 class Matter(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told: the `covered` events, the `previous` narrative, what may prove a statement, and what code
     `known` already says. `fork` clones the parent request for a summarizer, or says why not; `beaten` tells whether
-    another compaction won meanwhile, so that nothing more is paid."""
+    another compaction won meanwhile, so that nothing more is paid; `cache` compares what a fork read with its parent."""
 
     covered: tuple[Event, ...]
     previous: tuple[Item, ...]
@@ -40,6 +41,7 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
     style: Style
     redact: Redactor
     fork: Fork | None = None
+    cache: Callable[[Summarizer, Ask, Reply], CacheReport] | None = None
     beaten: Callable[[], bool] = lambda: False
 
 
@@ -71,14 +73,32 @@ def gather(
     )
 
 
-def with_fork(matter: Matter, parent: Callable[[], Request] | None, frame: Frame, boundary: int) -> Matter:
-    """The matter of a session that can say what its next request would be."""
+class Parent(NamedTuple):
+    """The request that a fork clones: how to make the one that would go out `next`, and the `last` one that was built
+    (its reply's usage says what the cache should hold)."""
+
+    next: Callable[[], Request]
+    last: Request | None = None
+
+
+def with_fork(matter: Matter, parent: Parent | None, frame: Frame, boundary: int, view: View, cold: bool) -> Matter:
+    """The matter of a session that can say what its next request would be. `cold`: the cache has been left for longer
+    than it lives."""
 
     def fork(summarizer: Summarizer, previous: tuple[Item, ...]) -> Ask | str:
         words = fork_words(summarizer, boundary, previous, focus=matter.focus, style=matter.style, redact=matter.redact)
-        return fork_of(parent() if parent else None, summarizer.models[0], summarizer, words, frame=frame)
+        return fork_of(parent.next() if parent else None, summarizer.models[0], summarizer, words, frame=frame)
 
-    return msgspec.structs.replace(matter, fork=fork)
+    def cache(summarizer: Summarizer, ask: Ask, reply: Reply) -> CacheReport:
+        blame = causes(parent.last if parent else None, ask, summarizer)
+        return cache_report(
+            view.state.last_usage,
+            view.state.last_size,
+            reply,
+            ("a pause longer than it lives", *blame) if cold else blame,
+        )
+
+    return msgspec.structs.replace(matter, fork=fork, cache=cache)
 
 
 def _version(view: View) -> int:
@@ -109,4 +129,4 @@ def _earlier(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
     return text_of
 
 
-__all__ = ["Matter", "gather", "with_fork"]
+__all__ = ["Matter", "Parent", "gather", "with_fork"]

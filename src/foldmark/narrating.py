@@ -13,16 +13,17 @@ from typing import Any
 import msgspec
 
 from foldmark.asking import Ask, Mode, ModelInfo, Reply, as_reply, info_of
-from foldmark.checkpoint import Item
+from foldmark.checkpoint import Checkpoint, Item
 from foldmark.errors import SummarizerFailed, SummaryRejected
 from foldmark.failures import RULES, Failure, failure_of
 from foldmark.matter import Matter
-from foldmark.narrative import as_text
+from foldmark.narrative import INSTRUCTION_LINES, as_text, instruction_lines
 from foldmark.prompts import parts_of, room_for_records, standalone
 from foldmark.records import Record, records
 from foldmark.reports import Call, Spent
 from foldmark.story import checked, merged, read_story
-from foldmark.summarizer import Summarizer
+from foldmark.story.standing import State
+from foldmark.summarizer import Prompt, Summarizer
 
 LEAST_ROOM = 100
 """A model that has fewer tokens for records than this is of no use for them."""
@@ -46,6 +47,15 @@ BY_CODE = Told()
 def resting(why: str) -> Told:
     """A model is configured and may not be asked now."""
     return Told(failure=why, kind="resting", coverage=0.0)
+
+
+def standing(told: Told, before: Checkpoint | None, state: State) -> tuple[tuple[Item, ...], str]:
+    """(the narrative of the next checkpoint, its author): what was told now; when nothing was, the decisions, failures
+    and conflicts of the checkpoint `before` that `state` does not overrule. One failed call must not forget them; work,
+    steps and questions of an older boundary are overtaken."""
+    if told.narrative is not None or before is None:
+        return told.narrative or (), told.author
+    return merged(before.narrative, (), state), before.author
 
 
 def insist(told: Told, summarizer: Summarizer | None) -> None:
@@ -75,6 +85,7 @@ class _Telling:
     def __init__(self, matter: Matter, summarizer: Summarizer) -> None:
         self.matter, self.summarizer, self.hooks = matter, summarizer, summarizer.hooks
         self.items = matter.previous
+        self.lines = _lines_of(summarizer.prompt)
         self.records: list[Record] = []
         self.at = 0  # records told so far
         self.calls: list[Call] = []
@@ -84,6 +95,7 @@ class _Telling:
         self.author = ""
         self.mode: Mode = "standalone"
         self.beaten = False
+        self.reply, self.cache = Reply(), ""
         self.limits: dict[int, int] = {}  # windows that refusals named, by model
 
     # -- by a clone of the parent request
@@ -96,6 +108,9 @@ class _Telling:
             self.warnings.append(f"Asked standalone, not as a fork: {ask}.")
             return False
         failure = yield from self._ask(ask)
+        if self.matter.cache and self.reply.usage.input:
+            self.cache, warning = self.matter.cache(self.summarizer, ask, self.reply)
+            self.warnings += [warning] if warning else []
         if failure is None:
             self.at = len(self._records(4_000))
             self.mode = "fork"
@@ -107,9 +122,9 @@ class _Telling:
 
     def by(self, model: Any) -> Generator[Ask, Any, bool]:
         """All that is left, by one model: part after part, once smaller and once plain where that can help."""
-        shrink, plain, tried = 1.0, False, set[str]()
+        most, plain, tried = None, False, set[str]()
         while not self.beaten:
-            parts = self._parts(model, shrink)
+            parts = self._parts(model, most)
             if not parts:
                 return self._is_whole()
             number = len([call for call in self.calls if not call.failure]) + 1
@@ -125,8 +140,9 @@ class _Telling:
             rule = RULES[failure.kind]
             if failure.limit:
                 self.limits[id(model)] = failure.limit
-            if rule.smaller and "smaller" not in tried and not self.beaten:
-                shrink = 0.5
+            half = sum(record.tokens for record in parts[0]) // 2  # of what was sent: the same body is not sent twice
+            if rule.smaller and "smaller" not in tried and half >= LEAST_ROOM:
+                most = half
                 tried.add("smaller")
             elif rule.plain and not plain:
                 plain = True
@@ -143,13 +159,13 @@ class _Telling:
             self.records, self.warnings = found, [*self.warnings, *warnings]
         return self.records
 
-    def _parts(self, model: Any, shrink: float) -> list[list[Record]]:
-        """What is left, in parts that fit the model's own window."""
+    def _parts(self, model: Any, most: int | None) -> list[list[Record]]:
+        """What is left, in parts that fit the model's own window, and `most` tokens each."""
         room = room_for_records(
             self._info(model), self.summarizer, known=self.matter.known, previous=as_text(self.items),
             focus=self.matter.focus, style=self.matter.style,
         )  # fmt: skip
-        room = int(room * shrink)
+        room = room if most is None else min(room, most)
         left = self._records(max(LEAST_ROOM, room // 4))[self.at :]
         if not left:
             return []
@@ -176,9 +192,9 @@ class _Telling:
             offered = self._hooked("on_ask", self.hooks.on_ask, ask)
             ask = offered if isinstance(offered, Ask) else ask
             answer = (yield ask) if offered is None or isinstance(offered, Ask) else offered
-            reply = as_reply(answer)
+            reply = _sound(as_reply(answer))
             changed = self._hooked("on_reply", self.hooks.on_reply, ask, reply)
-            reply = changed if isinstance(changed, Reply) else reply
+            self.reply = reply = _sound(changed) if isinstance(changed, Reply) else reply
             self._take(reply)
         except SummarizerFailed:
             raise
@@ -194,7 +210,7 @@ class _Telling:
 
     def _take(self, reply: Reply) -> None:
         """Read, check and merge an answer. Raises SummaryRejected."""
-        found = checked(read_story(reply), self.matter.sources, self.items)
+        found = checked(read_story(reply, instructions=self.lines), self.matter.sources, self.items)
         items: Sequence[Item] = found.items
         kept = self._hooked("after", self.hooks.after, tuple(items))
         dropped = list(found.dropped)
@@ -204,7 +220,7 @@ class _Telling:
         if found.dropped and not items:
             raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
         self.reasons += dropped
-        self.items = merged(self.items, tuple(items))
+        self.items = merged(self.items, tuple(items), self.matter.sources.state)
 
     def _hooked(self, name: str, hook: Callable[..., Any] | None, *arguments: Any) -> Any:
         """What a hook says; its error is a warning, or ends the attempt when `abort` is set."""
@@ -213,11 +229,12 @@ class _Telling:
         try:
             return hook(*arguments)
         except Exception as error:
+            said = self.matter.redact(repr(error))[:200]
             if self.hooks.abort:
                 raise SummarizerFailed(
-                    f"The hook {name} failed: {error!r}. Nothing was changed.", retryable=False
+                    f"The hook {name} failed: {said}. Nothing was changed.", retryable=False
                 ) from error
-            self.warnings.append(f"The hook {name} failed and was passed over: {error!r}")
+            self.warnings.append(f"The hook {name} failed and was passed over: {said}")
             return None
 
     def _note(self, ask: Ask, reply: Reply, failure: str) -> None:
@@ -249,15 +266,31 @@ class _Telling:
             author=f"code and {self.author}" if some else "code",
             mode=self.mode if some or self.calls else "code",
             calls=tuple(self.calls),
-            failure=f"{failure.kind}: {failure.message}" if failure else "",
+            failure=self.matter.redact(f"{failure.kind}: {failure.message}") if failure else "",
             kind=failure.kind if failure else "",
             rest_seconds=_rest(failure),
             untold=(rest[0].seq, rest[-1].seq) if rest else None,
             coverage=_coverage(self.records, self.at),
-            reasons=tuple(dict.fromkeys(self.reasons)),
-            warnings=tuple(dict.fromkeys(self.warnings)),
+            reasons=tuple(dict.fromkeys(map(self.matter.redact, self.reasons))),
+            warnings=tuple(dict.fromkeys(map(self.matter.redact, self.warnings))),
             beaten=self.beaten,
+            cache=self.cache,
         )
+
+
+def _lines_of(prompt: Prompt) -> tuple[str, ...]:
+    """What an answer must not repeat: the lines of the built-in words and of the caller's own."""
+    own = (prompt.system, prompt.instructions, prompt.fork_instructions)
+    return (*INSTRUCTION_LINES, *instruction_lines(*(text for text in own if text)))
+
+
+def _sound(reply: Reply) -> Reply:
+    """A reply whose fields are what they should be: it may come from code that nobody checked, and what it reports is
+    stored. None is taken as not said; raises ValidationError for anything else, before the answer counts."""
+    said = {name: value for name, value in msgspec.to_builtins(reply).items() if value is not None}
+    sound = msgspec.convert(said, Reply)
+    name = " ".join(sound.model.encode("utf-8", "replace").decode().split())
+    return msgspec.structs.replace(sound, model=name[:80])
 
 
 def _failure(error: Exception, reply: Reply) -> Failure:

@@ -81,8 +81,9 @@ def ineffective(trial: Trial) -> Report:
 def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING) -> Report:
     """No checkpoint could be used. Noted with what was paid; the session is as it was, and requests go on without."""
     why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
-    noted = trial.attempt("failed", after=trial.before, reasons=why[:20])
-    trial.store.note(trial.key, _with_calls(noted, spent))
+    if spent.kind != "resting":  # nothing was tried, and a note would make the rest longer
+        noted = trial.attempt("failed", after=trial.before, reasons=why[:20])
+        trial.store.note(trial.key, _with_calls(noted, spent))
     return trial.report(
         "failed", text=str(error), after=trial.before, reasons=why, warnings=(str(error), *spent.warnings),
         mode=spent.mode, calls=spent.calls, coverage=spent.coverage,
@@ -106,7 +107,7 @@ def applied(
     outcome: Outcome = "degraded" if spent.failure else "applied"
     made = {"version": checkpoint.version, "boundary": checkpoint.boundary, "after": after, "target": target}
     why = tuple(filter(None, (trial.reason.text, spent.failure)))
-    shared = {"mode": spent.mode, "calls": spent.calls, "money": money}
+    shared = {"mode": spent.mode, "calls": spent.calls, "cache": spent.cache, "money": money}
     try:
         noted = _with_calls(trial.attempt(outcome, reasons=why, **made), spent, money)
         expected = trial.view.checkpoint.version if trial.view.checkpoint else 0
@@ -151,7 +152,7 @@ def _landing_warnings(checkpoint: Checkpoint, after: int, target: int) -> tuple[
 def _telling_warnings(spent: Spent) -> tuple[str, ...]:
     if not spent.failure:
         return spent.warnings
-    made = "no model told anything, so the checkpoint is made by code alone"
+    made = "no model told anything new, so code alone made the checkpoint"
     if spent.untold and spent.coverage > 0:
         first, last = spent.untold
         made = f"event:{first} to event:{last} were told by no model ({spent.coverage:.0%} of the text was)"

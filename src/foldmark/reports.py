@@ -92,7 +92,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the telling of a narrative took. `failure` says in words why it is missing or ends early (empty: it is
     whole), `kind` in a word of `foldmark.failures`; `rest_seconds` how long the models should rest; `coverage` which
-    share of the covered text a model has seen, `untold` the first and last seq that none has."""
+    share of the covered text a model has seen, `untold` the first and last seq that none has. `cache` says what a fork
+    read from the provider's cache."""
 
     mode: str = "code"
     calls: tuple[Call, ...] = ()
@@ -101,6 +102,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rest_seconds: float = 0.0
     coverage: float = 1.0
     untold: tuple[int, int] | None = None
+    cache: str = ""
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -125,5 +127,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: str = "code"
     calls: tuple[Call, ...] = ()
     coverage: float = 1.0
+    cache: str = ""
     money: Money | None = None
     resume: bool = False

@@ -29,6 +29,7 @@ from foldmark.errors import HeadMoved, NotFound, PolicyError
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed, follow
+from foldmark.matter import Parent
 from foldmark.media_prices import difference
 from foldmark.memory import MemoryStore
 from foldmark.overflowing import learned_limit
@@ -38,6 +39,7 @@ from foldmark.refs import event_ref
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen, resolved
 from foldmark.retrieval import Hit, Loaded
+from foldmark.spending import coming
 from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, Where
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.triggers import expected_next, sizes
@@ -98,6 +100,7 @@ class Session:
         self._static = ("", 0)  # the static prefix that was counted last: its hash and its tokens
         self._sent: tuple[Frame, Request] | None = None  # the last request built here, until its reply comes
         self._assumption_was_said = False
+        self._last: Request | None = None  # the last request built here
         self._model = ""  # who runs, by the last frame or reply
         self._for_model: tuple[Policy, str, Policy] = (Policy(), "", Policy())
         self.summarizer = chosen(model, summarizer, sync=True)
@@ -170,9 +173,10 @@ class Session:
         if reply.usage and reply.usage.input:
             state = self.store.view(self.key).state
             size = made.tokens.total + difference(made.messages, frame.wire, frame.model or reply.model)
-            new = with_usage(state, frame, size, reply.usage, reply.model)
             self._model = frame.model or reply.model or self._model
-            self.store.sent(self.key, watched(new, reply.usage, self.policy.prices), expected=state.mark)
+            seen = watched(state, reply.usage, self.policy.prices)
+            new = with_usage(seen, frame, size, reply.usage, reply.model, taken=True)
+            self.store.sent(self.key, new, expected=state.mark)
 
     def follow(
         self,
@@ -321,7 +325,7 @@ class Session:
             tools=self._tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
         if not peek:
-            self._sent = frame, made
+            self._sent, self._last = (frame, made), made
             self._assumption_was_said = self._assumption_was_said or bool(frame.warnings)
         return made
 
@@ -385,7 +389,7 @@ class Session:
             summarizer, warning = resolved(self.summarizer, occasion)
         report = yield from flows.compact(
             self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, why=why, focus=focus,
-            context=context, summarizer=summarizer, parent=lambda: self._build(frame, peek=True),
+            context=context, summarizer=summarizer, parent=Parent(lambda: self._build(frame, peek=True), self._last),
         )  # fmt: skip
         return msgspec.structs.replace(report, warnings=(warning, *report.warnings)) if warning else report
 
@@ -449,7 +453,9 @@ class Session:
             space = room_for(view, frame, self.policy, shown)
             head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
             measured = sizes(view, dressed(shown, changes), head, self.policy, space, self._clock())
-            return expected_next(self.policy, space, measured, first=view.checkpoint is None)
+            summarizer = self.summarizer if isinstance(self.summarizer, Summarizer) else None
+            call = coming(summarizer, self.policy, view, space, self._clock())
+            return expected_next(self.policy, space, measured, first=view.checkpoint is None, call=call)
 
 
 def _finite(clock: Callable[[], float]) -> Callable[[], float]:
@@ -490,6 +496,7 @@ def _with_report(made: Request, report: Report) -> Request:
         mode=report.mode,
         calls=report.calls,
         coverage=report.coverage,
+        cache=report.cache,
         money=report.money,
         resume=report.resume,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foldmark.asking import info_of
-from foldmark.pacing import may_ask
+from foldmark.budget import Room
+from foldmark.pacing import first_reported, rests
 from foldmark.policy import Policy
 from foldmark.prices import Money, Price, PriceTable, bill, dollars, money, price_of
 from foldmark.reports import Call
@@ -14,9 +15,13 @@ from foldmark.summarizer import Summarizer, names_of
 from foldmark.triggers import BY_CODE, ComingCall, Sizes, coming_call
 
 
-def coming(summarizer: Summarizer | None, policy: Policy, view: View, now: float) -> ComingCall:
-    """The summary call that a compaction would make now, for the rent rule: none while the models rest."""
-    if summarizer is None or may_ask(view.attempts, summarizer.limits, now, models=names_of(summarizer)):
+def coming(summarizer: Summarizer | None, policy: Policy, view: View, room: Room, now: float) -> ComingCall:
+    """The summary call that a compaction would make now, for the rent rule: none while the models rest. (A cooldown is
+    too short to count: a compaction that comes in it is priced with the call, so that it waits.)"""
+    if summarizer is None:
+        return BY_CODE
+    reported = first_reported(view, room)
+    if rests(view.attempts, summarizer.limits, now, models=names_of(summarizer), reported=reported):
         return BY_CODE
     first = info_of(summarizer.models[0]).name
     return coming_call("fork" if summarizer.fork else "standalone", policy.prices, price_of(first, policy.price_table))

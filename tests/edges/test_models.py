@@ -31,11 +31,6 @@ try:
     import anthropic as anthropic_sdk
 except ImportError:
     anthropic_sdk = None  # type: ignore[assignment]
-try:
-    import httpx2 as http  # what the SDKs are built on since openai 3 and anthropic 2
-except ImportError:
-    http = pytest.importorskip("httpx", reason="the SDKs are not installed: pip install 'foldmark[openai,anthropic]'")
-
 needs_openai = pytest.mark.skipif(openai_sdk is None, reason="needs pip install 'foldmark[openai]'")
 needs_anthropic = pytest.mark.skipif(anthropic_sdk is None, reason="needs pip install 'foldmark[anthropic]'")
 
@@ -52,20 +47,29 @@ def ask(**fields: Any) -> Ask:
     return Ask(model=None, max_output=700, **{**plain, "timeout_seconds": 9.0, **fields})
 
 
-class Server:
-    """Answers every request with one status and body, and keeps what was sent. An exception in place of the body is
-    raised, as a broken line would."""
+def http_of(sdk: Any) -> Any:
+    """The HTTP library an SDK is built on: httpx, or httpx2 since openai 3 and anthropic 2."""
+    names = (kind.__module__.partition(".")[0] for kind in sdk.DefaultHttpxClient.__mro__)
+    return sys.modules[next(name for name in names if name.startswith("httpx"))]
 
-    def __init__(self, body: Any = None, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        self.body, self.status, self.headers = body, status, headers or {}
+
+class Server:
+    """Answers every request with one status and body, and keeps what was sent; `breaks` names the exception of the HTTP
+    library that a broken line raises instead."""
+
+    def __init__(
+        self, body: Any = None, status: int = 200, headers: dict[str, str] | None = None, breaks: str = ""
+    ) -> None:
+        self.body, self.status, self.headers, self.breaks = body, status, headers or {}, breaks
         self.sent: list[dict[str, Any]] = []
         self.timeouts: list[Any] = []
 
     def __call__(self, request: Any) -> Any:
         self.sent.append(json.loads(request.content))
         self.timeouts.append(request.extensions.get("timeout"))
-        if isinstance(self.body, type):
-            raise self.body("made up", request=request)
+        http = sys.modules[type(request).__module__.partition(".")[0]]
+        if self.breaks:
+            raise getattr(http, self.breaks)("made up", request=request)
         if isinstance(self.body, str):
             return http.Response(self.status, text=self.body, headers=self.headers)
         return http.Response(self.status, json=self.body, headers=self.headers)
@@ -76,6 +80,7 @@ class Server:
 
 
 def openai_client(server: Any, *, awaited: bool = False) -> Any:
+    http = http_of(openai_sdk)
     transport = http.MockTransport(server)
     if awaited:
         return openai_sdk.AsyncOpenAI(api_key="none", http_client=http.AsyncClient(transport=transport))
@@ -83,6 +88,7 @@ def openai_client(server: Any, *, awaited: bool = False) -> Any:
 
 
 def anthropic_client(server: Any, *, awaited: bool = False) -> Any:
+    http = http_of(anthropic_sdk)
     transport = http.MockTransport(server)
     if awaited:
         return anthropic_sdk.AsyncAnthropic(api_key="none", http_client=http.AsyncClient(transport=transport))
@@ -341,7 +347,7 @@ LINES = [
 @needs_anthropic
 @pytest.mark.parametrize(("name", "kind"), LINES)
 def test_a_broken_line_is_told_from_a_slow_one(name: str, kind: FailureKind) -> None:
-    server = Server(getattr(http, name))
+    server = Server(breaks=name)
     assert failure_of(raised(lambda: models.openai(openai_client(server), "small")(ask()))).kind == kind
     assert failure_of(raised(lambda: models.anthropic(anthropic_client(server), "claude")(ask()))).kind == kind
     assert len(server.sent) == 2

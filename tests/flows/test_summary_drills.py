@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from foldmark import MemoryStore, Policy, Reply, Session, SQLiteStore, SummarizerFailed, Summarizer, Usage, user
+from foldmark import MemoryStore, Policy, Reply, Session, SQLiteStore, Summarizer, SummarizerFailed, Usage, user
 from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
 from foldmark.errors import PolicyError
@@ -103,7 +103,7 @@ def test_a_failed_call_leaves_a_checkpoint_made_by_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_the_next_model_of_the_chain_is_asked(name: str) -> None:
-    failure, kind = FAILURES[name]
+    failure, _kind = FAILURES[name]
     first, second = ScriptedModel(failure, name="first"), ScriptedModel(GOOD, name="second")
     made = Session("s", model=[first, second], clock=FixedClock(), policy=Policy.coding())
     made.record(*long_session(GROWN, ask=RULE))
@@ -137,7 +137,7 @@ def test_a_refused_request_is_never_sent_twice_in_the_same_form() -> None:
 
 
 def test_a_good_second_try_is_no_failure() -> None:
-    made, model = session(Reply(text='{"deci', finish="length"), GOOD)
+    made, _model = session(Reply(text='{"deci', finish="length"), GOOD)
     report = made.compact()
     assert report.outcome == "applied"
     assert [call.failure for call in report.calls][:2] == ["cut", ""]
@@ -335,9 +335,7 @@ def test_a_hook_that_fails_is_a_warning_or_ends_the_attempt() -> None:
 def test_a_hook_may_answer_in_place_of_the_model() -> None:
     model = ScriptedModel(GOOD)
     hooks = Hooks(on_ask=lambda ask: Reply(text=GOOD, model="from the cache", usage=Usage(input=5, output=5)))
-    made = Session(
-        "s", summarizer=Summarizer(models=(model,), hooks=hooks), clock=FixedClock(), policy=Policy.coding()
-    )
+    made = Session("s", summarizer=Summarizer(models=(model,), hooks=hooks), clock=FixedClock(), policy=Policy.coding())
     made.record(*long_session(GROWN, ask=RULE))
     report = made.compact()
     assert (report.outcome, model.asks) == ("applied", [])
@@ -370,8 +368,8 @@ def test_a_summarizer_is_chosen_by_tenant_and_context() -> None:
         seen.append(occasion.context)  # type: ignore[attr-defined]
         return models[occasion.key.tenant]  # type: ignore[attr-defined]
 
-    for tenant in models:
+    for tenant, model in models.items():
         made = Session("s", tenant=tenant, summarizer=choose, clock=FixedClock(), policy=Policy.coding())  # type: ignore[arg-type]
         made.record(*long_session(GROWN, ask=RULE))
-        assert made.compact(context={"request": 7}).calls[0].model == models[tenant].info.name
+        assert made.compact(context={"request": 7}).calls[0].model == model.info.name
     assert seen == [{"request": 7}, {"request": 7}]

@@ -288,6 +288,8 @@ def test_a_message_never_holds_what_was_sent() -> None:
     sent = "The customer lives at Elm Street 12 and pays with the card that was blocked last week."
     echoed = f"messages.0: could not read {sent}"
     assert failure_of(ValueError(echoed), sent).message == "ValueError: messages.0: could not read …"
+    answered = ModelFailed(failure_in({"error": {"message": echoed}}))
+    assert failure_of(answered, sent).message == "answer: messages.0: could not read …"
     quoted = f"1 validation error: input_value={sent}"
     assert "Elm Street" not in failure_of(ValueError(quoted)).message
     assert "Elm Street" not in failure_of(StatusError(400, said(f"Bad value: '{sent}'"))).message

@@ -155,7 +155,7 @@ def test_every_row_of_the_shipped_table_has_a_date_and_a_source_and_prices_in_or
 
 
 def test_the_table_is_package_data() -> None:
-    assert files("foldmark").joinpath("prices.toml").is_file()
+    assert files("foldmark.prices").joinpath("prices.toml").is_file()
 
 
 def test_no_name_stands_in_two_rows() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data import shared
 from foldmark.errors import SummarizerFailed
 from foldmark.events import (
     Artifact,
@@ -29,6 +30,8 @@ from foldmark.events import (
     result,
     user,
 )
+from foldmark.importers import read
+from foldmark.parting import parts_of
 from foldmark.records import Record, records
 from foldmark.redact import redactor
 from foldmark.render import closing, opening
@@ -425,3 +428,20 @@ def test_every_event_of_the_conversation_gives_one_record_in_order_under_its_own
 def test_records_of_the_same_events_are_the_same() -> None:
     events = [user("a"), assistant("b", call()), result("c1", "c" * 5_000, name="bash")]
     assert told(*events) == told(*(msgspec.structs.replace(event) for event in events))
+
+
+@pytest.mark.data
+def test_a_real_session_of_a_thousand_events_is_told_whole_in_half_its_tokens() -> None:
+    path = shared("data/trajectories/pi-coding-agent/large-session.jsonl")
+    events = numbered(*read(path.read_bytes(), name=path.name)[0].events)
+    found, warnings = records(events, style="coding", hooks=Hooks(), redact=REDACT, limit_tokens=800)
+    assert warnings == ()
+    assert [record.seq for record in found] == [event.seq for event in events if event.role != "control"]
+    assert sum(record.tokens for record in found) < 0.6 * sum(event.tokens for event in events)
+    parts = parts_of(found, 4_000, 16)
+    assert len(parts) <= 16
+    assert [record.seq for part in parts for record in part] == [record.seq for record in found]
+    paths = {json.loads(made.arguments)["path"] for event in events for made in event.calls if made.name == "edit"}
+    shown = "\n".join(record.text for record in found)
+    assert paths
+    assert all(path in shown for path in paths)

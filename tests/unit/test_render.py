@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foldmark.checkpoint import Excerpt
-from foldmark.render import EXCERPTS, NEWER_EXCERPTS, bare_fields, render, render_unit
+from foldmark.checkpoint import Excerpt, Line, Name, Section
+from foldmark.render import EXCERPTS, NEWER_EXCERPTS, bare_fields, opening, quoted, render, render_unit
 
 
 def test_simple_json_fields_are_shown_without_their_quotes() -> None:
@@ -25,3 +25,21 @@ def test_newer_results_stand_under_a_heading_of_their_own() -> None:
 
 def test_no_quoted_line_begins_at_the_left_edge() -> None:
     assert render_unit("</foldmark-checkpoint>\n## Goal").split("\n") == [" &lt;/foldmark-checkpoint>", " ## Goal"]
+
+
+def test_the_opening_says_who_wrote_what() -> None:
+    assert "written by code from its log. Nothing in it" in opening(1, 5)
+    assert "from its log; the narrative lines by qwen 1.5, checked against it. Nothing in it" in opening(
+        1, 5, "code and qwen 1.5"
+    )
+    assert opening(1, 5).split("\n")[0] == opening(1, 5, "code and x").split("\n")[0]
+
+
+def test_what_a_text_quotes_of_each_event_can_be_read_back() -> None:
+    sections = [
+        Section("Errors", (Line("[open] E42 in a.py", (3,)), Line("two of them", (3, 4)), Line("2 more errors")))
+    ]
+    excerpts = [Excerpt(3, "read a.py", ("limit = 5", "10 more")), Excerpt(9, "", ("2 failed",))]
+    text = render(1, 5, sections, excerpts, [Name("77", 2, 4)])
+    assert quoted(text) == {3: "- [open] E42 in a.py (event:3)\n3 read a.py\n limit = 5\n 10 more", 9: "9\n 2 failed"}
+    assert quoted("3 read a.py\n limit = 5") == {}

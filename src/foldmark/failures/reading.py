@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+import msgspec
+
 from foldmark.asking import Reply
 from foldmark.errors import BudgetExceeded, SummaryRejected
 from foldmark.failures.marks import Marks, marks_of, marks_of_body, retry_after
@@ -125,7 +127,7 @@ def failure_in_reply(reply: Reply) -> Failure | None:
 
 def _failure(error: BaseException, sent: str) -> Failure:
     if isinstance(error, ModelFailed):
-        return error.failure
+        return msgspec.structs.replace(error.failure, message=_unsaid(error.failure.message, sent))
     marks = marks_of(error)
     message = _message(type(error).__name__, marks, sent)
     if isinstance(error, SummaryRejected):

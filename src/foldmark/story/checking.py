@@ -74,6 +74,7 @@ def _presentable(item: Item, sources: Sources) -> Item:
 def _judged(item: Item, evidence: Evidence) -> Item | str:
     """The item with its evidence, or why it goes."""
     state = evidence.sources.state
+    told = tuple(ref for ref in item.refs if evidence.knows(ref))  # first: it brings older events in
     if not re.search(r"\w", item.text):
         return "says nothing"
     if reason := gives_orders(item) or against_the_state(item, state):
@@ -89,7 +90,6 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
     traces = sum(map(evidence.has_word, content)) + sum(bool(evidence.holders(claim)) for claim in claims)
     if traces < TRACE * (len(content) + len(claims)):
         return "has no trace in the source"
-    told = tuple(ref for ref in item.refs if evidence.knows(ref))
     item = _witnessed(item, claims, content, evidence)
     if firm and not item.refs:
         return "names no event, and no event proves it"
@@ -121,7 +121,7 @@ def _witnessed(item: Item, claims: Sequence[Claim], content: Sequence[str], evid
     if together and _prove(together, claims, content, evidence):
         return msgspec.structs.replace(item, refs=tuple(sorted(together)), verified=True)
     traced = tuple(ref for ref in own if _worth(ref, set(claims), set(content), evidence) > 0)
-    return msgspec.structs.replace(item, refs=traced or _nearest(best, claims, content, evidence))
+    return msgspec.structs.replace(item, refs=traced or _nearest((*best[:3], *together), claims, content, evidence))
 
 
 def _prove(refs: Sequence[int], claims: Sequence[Claim], content: Sequence[str], evidence: Evidence) -> bool:
@@ -161,14 +161,15 @@ def _worth(ref: int, claims: set[Claim], content: set[str], evidence: Evidence) 
 def _nearest(
     best: Sequence[int], claims: Sequence[Claim], content: Sequence[str], evidence: Evidence
 ) -> tuple[int, ...]:
-    """The event that comes closest to an item without refs of its own, when it holds every firm claim and a third of
-    what the item says: something to open, no proof."""
-    for seq in best[:3]:
-        held = sum(seq in evidence.holders(claim) for claim in claims)
-        held += sum(word in evidence.vocabulary(seq) for word in content)
-        if held * 3 >= len(content) + len(claims) and all(seq in evidence.holders(claim) for claim in _firm(claims)):
+    """What comes closest to an item without refs of its own: an event that holds every firm claim and a third of what
+    it says, or a few that hold the claims together. Something to open, no proof."""
+    firm = set(_firm(claims))
+    for seq in best:
+        held = _worth(seq, set(), set(content), evidence) + sum(seq in evidence.holders(claim) for claim in claims)
+        if held * 3 >= len(content) + len(claims) and all(seq in evidence.holders(claim) for claim in firm):
             return (seq,)
-    return ()
+    several = _needed(best, list(firm), (), evidence)[:_WITNESSES]
+    return several if firm and _prove(several, list(firm), (), evidence) else ()
 
 
 def _bounded(items: Sequence[Item]) -> tuple[Item, ...]:

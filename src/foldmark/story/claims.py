@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from foldmark.exact import Found, identifiers
 from foldmark.story.spellings import (
     SCALES,
@@ -39,22 +41,25 @@ _DOTTED = re.compile(r"(?a:(?<![\w.-])[\w-]*[A-Za-z_][\w-]*(?:(?:\.|::|->)[\w-]*
 _TOKEN = re.compile(r"(?a:(?<![\w-])\w+\b)(?:-\d+\b)?")
 _NUMBER = re.compile(
     r"(?<![\w.])(?:~ ?)?(\d{1,3}(?:[,_'\u00a0\u202f]\d{3})+|\d{1,18})(\.\d{1,18})?(?P<scale>(?:k|K|M|bn)\b)?"
-    r"(?P<unit>\s?%|[ -]?(?:ns|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|weeks?|months?|years?"
-    r"|[KMGT]i?B|bytes?|px|x|fps|rps|qps|req/s|dollars?|euros?)\b)?",
+    r"(?P<unit>\s?(?:%|percent\b)|[ -]?(?:ns|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|weeks?"
+    r"|months?|years?|[KMGT]i?B|bytes?|px|x|fps|rps|qps|req/s|dollars?|euros?)\b)?",
     re.ASCII,
-)
-_ABOUT = re.compile(
-    r"(?:~|≈|\b(?:about|around|roughly|nearly|almost|over|some|approx\w*|circa|ca\.?|more than|up to))\s?$",
-    re.IGNORECASE,
 )
 _SETS = re.compile(
     r"(?:[=:$€£¥]|\b(?:set to|equal to|(?:limit|max|maximum|minimum|timeout|ttl|size|value|retries) (?:of|is|to|at)"
     r"|limit|timeout|ttl|retries|port|version|level|line|code|status|HTTP))\s?$",
     re.IGNORECASE,
 )
+_CAPITAL = re.compile(r"\b[A-Z]")
+_INSIDE = re.compile(r"(?a:(?<=[a-z,] )([A-Z][a-z]{3,})\b)")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _MEASURE = re.compile(r"\d+(?:ns|us|ms|s|sec|m|min|h|d|k|K|M|bn|[KMGT]i?B|B|px|x)")
 _COUNTED = re.compile(r"[a-zA-Z]+(?: [a-zA-Z]+)? \#?\d+|HTTP ?\d+")
+_COMMON = re.compile(
+    r"(?:API|HTTPS?|URL|JSON|XML|YAML|CSV|HTML|CSS|SQL|CLI|GUI|SDK|TTL|CPU|RAM|GPU|PDF|ASCII|UTC|TODO|README|FAQ|ERROR"
+    r"|WARNING|FAILED|EOF|NULL)s?"
+)
+"""Words of the trade: nobody invents them, so they need not stand in the source."""
 _AROUND = (3, 2)  # words before and after a number of which one has to stand near it
 
 
@@ -97,6 +102,7 @@ class _Reading:
             if match[0].lower() not in ("e.g", "i.e"):
                 yield Claim(match[0], (Way(match[0]),), parts=tuple(re.findall(r"\w+", match[0])), in_line=True)
         yield from self._tokens()
+        yield from self._names()
         for match in self._take(_NUMBER):
             yield self._number(match)
 
@@ -117,18 +123,25 @@ class _Reading:
             is_code = "_" in token.strip("_") or bool(re.search(r"[a-z][A-Z]|\d", token))
             if is_code or (len(head) > 2 and head.isupper()):
                 self.left = self.left[: match.start()] + " " * len(token) + self.left[match.end() :]
-                yield name(token)
+                yield msgspec.structs.replace(name(token), is_loose=bool(_COMMON.fullmatch(token)))
+
+    def _names(self) -> Iterator[Claim]:
+        """Names of things in the midst of a sentence (Kafka, Stripe), loose; none where capitals say nothing."""
+        capitals = len(_CAPITAL.findall(self.text))
+        if capitals * 3 <= len(self.text.split()):
+            for match in _INSIDE.finditer(self.left):
+                yield Claim(match[1], (Way(match[1].rstrip("s"), "start", folds=True),), is_loose=True)
 
     def _number(self, match: re.Match[str]) -> Claim:
         digits, fraction = re.sub(r"\D", "", match[1]), match[2] or ""
         scale = SCALES.get(match["scale"] or "", 0)
         before = self.text[: match.start()]
-        is_loose = bool(_ABOUT.search(before[-16:])) or "~" in match[0]
-        if not (fraction or scale or match["unit"] or int(digits) > SMALL or _SETS.search(before[-16:])):
-            is_loose = True
+        is_loose = not (fraction or scale or match["unit"] or int(digits) > SMALL or _SETS.search(before[-16:]))
         return Claim(
             match[0].strip("~ "),
-            tuple(spellings(digits, fraction, scale, is_share="%" in (match["unit"] or ""))),
+            tuple(
+                spellings(digits, fraction, scale, is_share=bool(re.match(r"\s?(?:%|percent)", match["unit"] or "")))
+            ),
             near=_near(before, self.text[match.end() :]),
             is_loose=is_loose,
         )
@@ -143,6 +156,14 @@ def _near(before: str, after: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*ahead[-_AROUND[0] :], *behind[: _AROUND[1]]]))
 
 
+def _numbered(text: str, number: str) -> Claim:
+    """`#12`, which stands as issue 12 or in an address as well."""
+    return Claim(
+        text,
+        (Way(rf"(?:\#|\b(?:issue|pr|pull|pull request|ticket|case)s?[ /#-]{{1,2}}){number}", "digit", True, number),),
+    )
+
+
 def _claim_of(found: Found) -> Claim | None:
     """The claim of an identifier; None leaves it to the readers of tokens and numbers."""
     kind, text = found.kind, found.text
@@ -155,7 +176,7 @@ def _claim_of(found: Found) -> Claim | None:
     if kind == "version":
         return Claim(text, (Way(text.lstrip("v<>=~^! "), "digit"),))
     if kind == "ticket" and text.startswith("#"):
-        return Claim(text, (Way(text[1:], "digit"),))
+        return _numbered(text, text[1:])
     if kind == "hash":
         return Claim(text, (Way(re.sub(r"^sha\d+:", "", text), "start"),))
     if kind == "url":

@@ -181,7 +181,7 @@ def _numbers(text: str) -> dict[str, list[tuple[int, int]]]:
     for match in _NUMBER.finditer(text):
         digits, fraction, scale = _SEPARATORS.sub("", match[1]), match[2] or "", SCALES.get(match[3] or "", 0)
         forms = _forms(digits, fraction, scale)
-        for form in forms | {f"{form}%" for form in forms} if match[4] else forms:
+        for form in {f"{form}%" for form in forms} if match[4] else forms:
             places = found.setdefault(form, [])
             if len(places) < _MOST_PLACES:
                 places.append(match.span())
@@ -208,6 +208,9 @@ def _halves(number: str) -> tuple[str, str]:
     return whole, point + rest
 
 
+_THOUSANDS = re.compile(r",\d{3}(?!\d)")
+
+
 def _has_edges(text: str, start: int, end: int, way: Way) -> bool:
     before, after, first, last = text[start - 1 : start], text[end : end + 1], text[start], text[end - 1]
     if way.edge == "none":
@@ -215,7 +218,8 @@ def _has_edges(text: str, start: int, end: int, way: Way) -> bool:
     if way.edge == "digit":
         front = text[max(0, start - 2) : start]
         is_joined = before.isdigit() or (len(front) == 2 and front[1] in ".," and front[0].isdigit())
-        return not (first.isdigit() and is_joined) and not (last.isdigit() and after.isdigit())
+        goes_on = after.isdigit() or bool(_THOUSANDS.match(text, end))
+        return not (first.isdigit() and is_joined) and not (last.isdigit() and goes_on)
     if _is_word(before) and _is_word(first):
         return False
     return way.edge == "start" or not (_is_word(after) and _is_word(last))

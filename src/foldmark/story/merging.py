@@ -22,9 +22,9 @@ ACCUMULATED: tuple[Field, ...] = ("decisions", "failed_approaches", "conflicts")
 """Fields whose items stay until they are too many; the others are what the newest answer says."""
 
 ALIKE = 0.6
-"""Share of words that two statements have in common when one restates the other."""
-ALIKE_BY_REFS = 0.34
-"""The same for two that name the same events."""
+"""Share of a statement's words that an earlier one holds already when it only restates it."""
+ALIKE_BY_REFS = 0.5
+"""The same for two that name the same event; one event may hold several decisions."""
 
 
 def merged(
@@ -64,18 +64,14 @@ def _added(old: Sequence[Item], new: Sequence[Item]) -> tuple[list[Item], list[I
 
 
 def restates(known: Item, item: Item) -> bool:
-    """Whether an item says what a known one says: most of its words, or many and the same events; never when one names
-    a value or a name that the other does not share."""
+    """Whether an item only says again what a known one says: most of its words, and no name or value of its own."""
     if known.text == item.text:
         return True
     mine, theirs = _words(known), _words(item)
-    if not mine or not theirs:
+    if (_names(item) | _values(item)) - (_names(known) | _values(known)):
         return False
-    shared = (
-        len(mine & theirs) / min(len(mine), len(theirs)) if min(len(mine), len(theirs)) > 3 else _overlap(mine, theirs)
-    )
-    least = ALIKE_BY_REFS if known.refs and set(known.refs) & set(item.refs) else ALIKE
-    return shared >= least and not _differs(known, item)
+    least = ALIKE_BY_REFS if set(known.refs) & set(item.refs) else ALIKE
+    return bool(theirs) and len(mine & theirs) >= least * len(theirs)
 
 
 def disagree(known: Item, item: Item) -> bool:
@@ -84,12 +80,6 @@ def disagree(known: Item, item: Item) -> bool:
     if _overlap(mine, theirs) < ALIKE or not _values(known) or not _values(item):
         return False
     return _names(known) == _names(item) and _values(known).isdisjoint(_values(item))
-
-
-def _differs(known: Item, item: Item) -> bool:
-    """Whether each names something that the other does not: then they are two statements."""
-    mine, theirs = _names(known) | _values(known), _names(item) | _values(item)
-    return bool(mine - theirs) and bool(theirs - mine)
 
 
 def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:

@@ -17,7 +17,7 @@ Edge = Literal["word", "digit", "start", "none"]
 """What must not stand beside a finding: a letter or digit on either side; a digit on either side; a letter or digit in
 front (an abbreviated hash may go on); `none`: anything may."""
 
-SMALL = 12
+SMALL = 10
 """Plain counts up to here are loose, and may stand as words."""
 
 
@@ -53,9 +53,7 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_NUMBER_WORDS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
+_NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SCALES = {"k": 3, "K": 3, "M": 6, "bn": 9}
 
 

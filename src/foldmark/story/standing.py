@@ -22,7 +22,7 @@ REVIVES = 0.7
 """Share of a finished plan's words that a statement must repeat, and of its own words that must come from it, before
 it counts as taking that plan up again."""
 
-_OVER = ("cancelled", "superseded", "done", "gone")
+_OVER = ("cancelled", "superseded", "done")  # "gone" says only that a list was written anew
 _TELLS_THE_END = re.compile(
     r"\b(?:cancel\w*|supersed\w*|stopp\w*|abort\w*|dropp\w*|abandon\w*|withdr[ae]w\w*|no longer|not any ?more|undone"
     r"|reverted|skipped|rejected|obsolete|done|finished|completed?|was|were|has been|have been|already|instead of"
@@ -54,8 +54,8 @@ _RUNS = frozenset(words("run call start deploy push merge commit publish send ex
 _VERBS = _USES | _CHANGES | _RUNS
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,24}\b(?:previous|prior|above|earlier|system|your)\b[^.]{0,24}"
-    r"\b(?:instructions?|prompts?|rules?|constraints?|guidelines?|messages?)\b|\byou are now\b|\bnew (?:system )?instructions?:"
-    r"|^\W{0,3}system\s?(?:prompt|message)?\s?:",
+    r"\b(?:instructions?|prompts?|rules?|constraints?|guidelines?|messages?)\b|\byou are now\b"
+    r"|\bnew (?:system )?instructions?:|^\W{0,3}system\s?(?:prompt|message)?\s?:",
     re.IGNORECASE,
 )
 _TELLS_OF_ORDERS = re.compile(
@@ -64,9 +64,10 @@ _TELLS_OF_ORDERS = re.compile(
     re.IGNORECASE,
 )
 _APPROVAL = re.compile(
-    r"\b(?:user|customer|owner|client)(?:\s(?:has|had|have|already|explicitly|also|then|clearly)){0,3}\s(?:approved|confirmed"
-    r"|authori[sz]ed|allowed|permitted|consented|agreed|signed off|gave (?:their |his |her |an? )?(?:permission|approval"
-    r"|consent|ok))\b|\b(?:approved|authori[sz]ed|confirmed|allowed) by the (?:user|customer|owner|client)"
+    r"\b(?:user|customer|owner|client)(?:\s(?:has|had|have|already|explicitly|also|then|clearly)){0,3}"
+    r"\s(?:approved|confirmed|authori[sz]ed|allowed|permitted|consented|agreed|signed off"
+    r"|gave (?:their |his |her |an? )?(?:permission|approval|consent|ok))\b"
+    r"|\b(?:approved|authori[sz]ed|confirmed|allowed) by the (?:user|customer|owner|client)"
     r"|用户(?:已)?(?:批准|同意|允许)|ユーザーが?(?:承認|許可)",
     re.IGNORECASE,
 )
@@ -119,17 +120,13 @@ def against_the_state(item: Item, state: State) -> str:
     own = _content(item.text)
     if len(own) < 2:
         return ""
-    alive = max((_alike(own, fact) for fact in _plans(state) if fact.status not in _OVER), default=0.0)
+    alive = max((_alike(own, fact) for fact in _plans(state) if fact.status not in (*_OVER, "gone")), default=0.0)
     for fact in _plans(state):
         if fact.status not in _OVER or (fact.status == "done" and item.field == "current_work"):
             continue
         if (found := _alike(own, fact)) >= REVIVES and found > alive and not _asked_again(own, fact, state):
-            return f"takes up again what is {_said(fact.status)}: {fact.value[:80]!r} (event:{fact.seq})"
+            return f"takes up again what is {fact.status}: {fact.value[:80]!r} (event:{fact.seq})"
     return ""
-
-
-def _said(status: str) -> str:
-    return "no part of the plan any more" if status == "gone" else status
 
 
 def _plans(state: State) -> Iterator[Fact]:
@@ -142,7 +139,7 @@ def _of(state: State, kind: str) -> Iterator[Fact]:
 
 def _alike(own: frozenset[str], fact: Fact) -> float:
     """How far a statement is this plan. Of a cancelled request, which may be long, only what the statement took counts;
-    a finished or withdrawn one has to be repeated nearly whole, since new work is told in its words as well."""
+    a finished one has to be repeated nearly whole, since new work is told in its words as well."""
     plan = _content(fact.value)
     if not plan:
         return 0.0
