@@ -11,6 +11,7 @@ from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.errors import NotFound
 from foldmark.refs import Ref, parse
+from foldmark.reports import Attempt
 from foldmark.store import Key, Store
 
 
@@ -47,6 +48,10 @@ class Control:
     def history(self) -> list[Checkpoint]:
         """Every compaction of the scope, oldest first."""
         return self._store.checkpoints(self._key)
+
+    def attempts(self) -> list[Attempt]:
+        """The newest attempts at a compaction, oldest first: outcome, trigger, sizes, calls, what they cost."""
+        return list(self._store.view(self._key).attempts)
 
     def delete(self, *, descendants: bool = False) -> int:
         """Erase the session with all that hangs on it; returns how many artifact bodies went.

@@ -71,9 +71,12 @@ def insist(told: Told, summarizer: Summarizer | None) -> None:
 def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
     """Ask for the narrative of the covered events. Raises SummarizerFailed when a hook asks to abort."""
     telling = _Telling(matter, summarizer)
-    if summarizer.fork and (yield from telling.by_fork()):
-        return telling.told()
-    for model in summarizer.models:
+    models = summarizer.models
+    if summarizer.fork:
+        if (yield from telling.by_fork()):
+            return telling.told()
+        models = models[1:] if telling.is_down() else models
+    for model in models:
         if (yield from telling.by(model)) or telling.beaten:
             break
     return telling.told()
@@ -117,6 +120,11 @@ class _Telling:
             return True
         self.warnings.append(f"The fork brought nothing ({failure.kind}: {failure.message}); asked standalone.")
         return False
+
+    def is_down(self) -> bool:
+        """Whether the model that was asked would fail at any other question as well: its line, its key, its server."""
+        rule = RULES[self.failure.kind] if self.failure else None
+        return bool(rule and rule.rest_seconds)
 
     # -- by text
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from foldmark import Policy, Price, Session, SQLiteStore
 from foldmark.cli.app import app
 from foldmark.cli.work import Place
 from foldmark.events import Event
+from foldmark.testing import ScriptedModel
 from foldmark.wire import by_name
 from making import long_session
 
@@ -426,3 +428,46 @@ def test_every_export_can_be_imported_and_says_the_same(desk: Desk, wire: str) -
         ]
 
     assert said(after) == said(before)
+
+
+# -- summaries by a model, history
+
+
+def test_history_shows_every_attempt_with_its_cost(desk: Desk) -> None:
+    model = ScriptedModel(TimeoutError(), name="small")
+    policy = Policy.coding(prices=Price(read=0.1, write=1.25, dollars_per_million=3.0))
+    made = Session("s", store=SQLiteStore(desk.db), model=model, policy=policy)
+    made.record(*long_session(60))
+    assert "nothing was compacted yet" in desk.run("history")
+    made.compact(force=True)
+    shown = desk.json("history")
+    (attempt,) = shown["attempts"]
+    assert (attempt["outcome"], attempt["failure"], attempt["model"]) == ("degraded", "timeout", "small")
+    assert attempt["compaction"] == "compaction:1"
+    assert attempt["before_tokens"] > attempt["after_tokens"] > 0
+    assert "$" in attempt["money"]
+    text = desk.run("history")
+    assert "degraded" in text
+    assert "compaction:1" in text
+
+
+SPECS = {
+    "an unknown kind": ("llama:3", "it takes openai:…"),
+    "no name": ("openai:", "it takes openai:…"),
+    "a file that is not there": ("gguf:/nowhere/model.gguf", "no such file"),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_summarizer_that_cannot_be_used_is_bad_input_and_nothing_is_recorded(name: str, desk: Desk) -> None:
+    spec, words = SPECS[name]
+    path = desk.write(long_session(3))
+    said = desk.json("compact", path, "--summarizer", spec, code=2)
+    assert words in said["message"]
+    assert not desk.db.exists()
+
+
+def test_the_contract_tells_of_calls_and_money(desk: Desk) -> None:
+    done = desk.json("compact", desk.write(long_session(60)), "--target", 12_000, "--focus", "ledger row 7")
+    assert (done["mode"], done["model_calls"], done["narrative_items"], done["coverage"]) == ("code", [], 0, 1.0)
+    assert (done["money"], done["resume"]) == (None, True)

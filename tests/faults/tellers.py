@@ -33,8 +33,9 @@ def words_of(ask: Ask) -> str:
 
 
 def said(ask: Ask) -> list[tuple[str, tuple[int, ...]]]:
-    """What the agent said in the records: (words, its event)."""
-    return [(text, (int(seq),)) for seq, text in SAID.findall(words_of(ask))]
+    """What the agent said in the records, each once: (words, its newest event)."""
+    found = {text: (int(seq),) for seq, text in SAID.findall(words_of(ask))}
+    return list(found.items())
 
 
 def honest(ask: Ask) -> Reply:
@@ -70,11 +71,18 @@ def told_raw(ask: Ask, fields: dict[str, Any]) -> Reply:
     return Reply(text=text, usage=Usage(input=ask.tokens, output=count(text)))
 
 
+def shown(ask: Ask) -> tuple[str, str]:
+    """(the notes so far, the records) that a request shows."""
+    notes, _, rest = ask.prompt.partition("Notes so far:\n")[2].partition("<foldmark-records")
+    return notes.strip(), rest.partition(">\n")[2].partition("</foldmark-records>")[0]
+
+
 def quoting(ask: Ask) -> Reply:
-    """Quotes all that it was shown, earlier notes first, as notes of its own."""
-    pieces = [line for line in ask.prompt.split("\n") if len(line) > 10]
-    lines = [f"{line} {' '.join(pieces)}" for line in pieces[:40]]
-    return told(ask, decisions=lines[:20], current_work=lines[20:])
+    """Quotes its previous summary in full, and the records behind it, as notes of its own."""
+    notes, records = shown(ask)
+    words = f"Earlier: {notes} Now: {records}".split()
+    lines = [" ".join(words[at : at + 30]) for at in range(0, len(words), 30)]
+    return told(ask, decisions=[notes, *lines[:30]], current_work=lines[30:60], conflicts=[f"It was said: {notes}"])
 
 
 def twice(ask: Ask) -> Reply:

@@ -201,6 +201,21 @@ def explain(
 
 
 @app.command()
+def history(db: Db = DEFAULT_DB, session: SessionId = "", as_json: AsJson = False) -> None:
+    """The compactions of a session and the attempts at one: why, how large, by whom, at what cost."""
+    try:
+        opened = Place(db, session).open()
+        rows = [output.attempt_json(attempt) for attempt in opened.control.attempts()]
+        misses = opened.cache_misses()
+    except (FoldmarkError, OSError) as error:
+        fail(error, as_json)
+    if as_json:
+        say_json({"session": opened.name, "attempts": rows, "cache_misses": misses or None})
+    else:
+        output.print_history(opened.name, rows, misses)
+
+
+@app.command()
 def search(
     query: Annotated[str, typer.Argument(help="Words, names, a path, an error message …")],
     limit: Annotated[int, typer.Option("--limit", help="How many hits at most.", min=1, max=200)] = 10,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -15,8 +16,8 @@ from foldmark.cli.terminal import Terminal, say, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
-from foldmark.refs import artifact_ref, event_ref
-from foldmark.reports import Entry
+from foldmark.refs import artifact_ref, compaction_ref, event_ref
+from foldmark.reports import Attempt, Entry
 from foldmark.retrieval import Hit, Loaded
 
 
@@ -184,6 +185,52 @@ def _warn(out: Terminal, warnings: Sequence[str]) -> None:
         out.tell(f"note: {warning}", "yellow")
     if len(warnings) > 10:
         out.tell(f"note: {len(warnings) - 10} more; --json lists them all", "yellow")
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """One attempt as the JSON contract has it."""
+    return {
+        "time": attempt.time,
+        "outcome": attempt.outcome,
+        "trigger": attempt.trigger,
+        "compaction": compaction_ref(attempt.version) if attempt.version else None,
+        "boundary": event_ref(attempt.boundary) if attempt.boundary else None,
+        "before_tokens": attempt.before,
+        "after_tokens": attempt.after,
+        "target_tokens": attempt.target or None,
+        "mode": attempt.mode,
+        "model": attempt.model or None,
+        "model_calls": attempt.calls,
+        "failure": attempt.failure or None,
+        "prompt_tokens": attempt.usage.input,
+        "cached_tokens": attempt.usage.cache_read,
+        "output_tokens": attempt.usage.output,
+        "seconds": round(attempt.seconds, 3),
+        "money": attempt.money.text if attempt.money else None,
+        "reasons": list(attempt.reasons),
+    }
+
+
+def print_history(session: str, rows: Sequence[Mapping[str, Any]], misses: str) -> None:
+    """A table, oldest first, and what the cache missed."""
+    out = terminal()
+    if not rows:
+        out.tell(f"session {session}: nothing was compacted yet")
+    else:
+        out.tell(f"session {session}: {len(rows)} attempt(s)")
+        table = Table(box=None, pad_edge=False)
+        for column in ("when", "outcome", "trigger", "compaction", "up to", "tokens", "by", "cost"):
+            table.add_column(column, justify="right" if column == "tokens" else "left")
+        for row in rows:
+            by = f"{row['mode']} {row['model'] or ''}".strip() + (f" ({row['failure']})" if row["failure"] else "")
+            table.add_row(
+                f"{datetime.fromtimestamp(row['time'], UTC):%Y-%m-%d %H:%M}", row["outcome"], row["trigger"],
+                row["compaction"] or "", row["boundary"] or "", f"{row['before_tokens']:,} → {row['after_tokens']:,}",
+                cell(by), cell(row["money"] or ""),
+            )  # fmt: skip
+        out.print(table)
+    if misses:
+        out.tell(misses)
 
 
 def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str], *, every: bool) -> None:

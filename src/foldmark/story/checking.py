@@ -47,7 +47,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 def checked(items: Sequence[Item], sources: Sources, previous: Sequence[Item] = ()) -> Checked:
     """Items that the source bears out. `previous` is the narrative so far: its proofs are looked up as well."""
-    evidence = Evidence(sources)
+    evidence = sources.evidence
     for item in previous:
         for ref in item.refs[:_WITNESSES] if item.verified else ():
             evidence.knows(ref)
