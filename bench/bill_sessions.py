@@ -20,7 +20,7 @@ from foldmark import Policy, Price, Session
 from foldmark.asking import Ask as Request
 from foldmark.asking import ModelInfo, Reply
 from foldmark.drafts import MESSAGE_OVERHEAD, priced, static_tokens
-from foldmark.events import Event, Usage
+from foldmark.events import Event, Part, ToolCall, ToolResult, Usage
 from foldmark.importers import read
 from foldmark.prices import bill
 from foldmark.rounds import rounds
@@ -71,23 +71,24 @@ def day(runs: Sequence[Story]) -> Story:
 
 def _named(events: Sequence[Event], at: int) -> list[Event]:
     """With ids of their own, so that no run answers another one's calls."""
-    out = []
-    for event in events:
-        parts = tuple(
-            msgspec.structs.replace(part, id=f"{part.id}-{at}")
-            if event.role == "assistant" and hasattr(part, "arguments")
-            else msgspec.structs.replace(part, call_id=f"{part.call_id}-{at}")
-            if hasattr(part, "call_id")
-            else part
-            for part in event.parts
-        )
-        out.append(msgspec.structs.replace(event, id="", parts=parts, time=None))
-    return out
+    return [
+        msgspec.structs.replace(event, id="", parts=tuple(_apart(part, at) for part in event.parts), time=None)
+        for event in events
+    ]
+
+
+def _apart(part: Part, at: int) -> Part:
+    if isinstance(part, ToolCall):
+        return msgspec.structs.replace(part, id=f"{part.id}-{at}")
+    if isinstance(part, ToolResult):
+        return msgspec.structs.replace(part, call_id=f"{part.call_id}-{at}")
+    return part
 
 
 def clocked(events: Sequence[Event]) -> tuple[Event, ...]:
     """Events that are shown, each with a time that never runs back."""
-    out, clock = [], 1_000.0
+    out: list[Event] = []
+    clock = 1_000.0
     for event in events:
         if event.role == "control":
             continue
@@ -101,7 +102,8 @@ def sized(story: Story, events: Sequence[Event] | None = None) -> Run:
     came. Every answer of the model is a request, sent when what stands before it had come."""
     given = list(story.events if events is None else events)
     number = {id(event): at for at, one in enumerate(rounds(given)) for event in one.events}
-    items, asks = [], []
+    items: list[Item] = []
+    asks: list[Ask] = []
     for at, event in enumerate(given):
         if event.role == "assistant" and at:
             asks.append(Ask(len(items), given[at - 1].time or 0.0, event.tokens))
@@ -145,10 +147,17 @@ REF = re.compile(r"event:(\d+)")
 
 
 def replay(
-    story: Story, price: Price | None, *, kind: Call = "code", window: int = 1_000_000, **changes: Any
+    story: Story,
+    price: Price | None,
+    *,
+    kind: Call = "code",
+    window: int = 1_000_000,
+    factor: float = 1.0,
+    **changes: Any,
 ) -> Replayed:
     """Record the events with their own times and let `Session.request` build what goes out before every answer. Each
-    answer reports what the request would have been billed, in our tokens."""
+    answer reports what the request would have been billed; the provider counts `factor` tokens for one of ours (bills
+    stay in ours)."""
     clock, writer = [0.0], Writer()
     asked = None if kind == "code" else Summarizer(models=(writer,), fork=kind == "fork")
     made = Session(
@@ -157,7 +166,8 @@ def replay(
     system = filler(story.head)
     sent: list[Sent] = []
     shown: tuple[Event, ...] = ()
-    landings, epochs, before = [], 0, 0.0
+    landings: list[int] = []
+    epochs, before = 0, 0.0
     outcomes: Counter[str] = Counter()
     told = Counter[str]()
     for at, event in enumerate(story.events):
@@ -174,7 +184,7 @@ def replay(
             paid = sum(bill(one.usage, price) for one in report.calls) if price else 0.0
             sent.append(Sent(size, kept, paid, compacted))
             read = kept if warm else 0
-            usage = Usage(size, event.tokens, read, size - read)
+            usage = Usage(*(round(factor * part) for part in (size, event.tokens, read, size - read)))
             if alone := sum(one.tokens for one in report.calls if one.mode == "standalone"):
                 told.update(asked=alone, stood=report.before - request.tokens.static)
             if compacted:

@@ -1,6 +1,6 @@
 """What long sessions cost under ten price lists: foldmark beside other strategies and an optimum computed afterwards.
 
-    python -m bench.bills [sizes] [sessions] [short] [calls] [--lists A-5m,none]
+    python -m bench.bills [sizes] [sessions] [short] [calls] [--lists A-5m,none] [--factor 1.0]
 
 `sizes` moves numbers only (bench/bill_sizes.py), `sessions` replays every event through the library, `short` cuts the
 sessions early and takes single runs, `calls` asks a simulated model for the summaries. Amounts are shares of the bill
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from statistics import mean
 
 from bench.bill_sessions import Replayed, Story, replay, sized, stories, tau
-from bench.bill_sizes import Bill, Call, Run, Sent, bill, clearing, fixed, oracle, rent, send_all, sliding
+from bench.bill_sizes import Call, Run, Sent, bill, clearing, fixed, oracle, rent, send_all, sliding
 from foldmark import Price
 
 LANDING = 16_000
@@ -106,34 +106,29 @@ def _guarded(runs: Sequence[Run], price: Price) -> str:
 # -- through the library
 
 
-def sessions(told: Sequence[Story], lists: dict[str, Price]) -> None:
+def sessions(told: Sequence[Story], lists: dict[str, Price], factor: float = 1.0) -> None:
     """Each session by each list through `Session.request`, beside the optimum over the sizes that it really reached."""
+    head = ["share of send-all", "compactions", "epochs", "mean landing", "optimum, same landing", "foldmark / optimum"]
+    head += ["/ optimum that waits for a quarter too", "rent rule by sizes / optimum"]
     for story in told:
-        raw = sized(story)
-        rows = []
-        for name, price in lists.items():
-            made = replay(story, price)
-            whole = bill(raw, price, send_all(raw)).units
-            mine = bill(made.stored, price, made.sent)
-            rows.append([name, *_line(made, mine, price, whole)])
-        head = ["list", "share of send-all", "previews alone", "compactions", "epochs", "mean landing"]
-        table(
-            [story.name, *head[1:], "optimum, same landing", "foldmark / optimum", "rent rule by sizes / optimum"], rows
-        )
+        whole = sized(story)
+        rows = [[name, *_line(replay(story, price, factor=factor), price, whole)] for name, price in lists.items()]
+        table([story.name, *head], rows)
 
 
-def _line(made: Replayed, mine: Bill, price: Price, whole: float) -> list[str]:
+def _line(made: Replayed, price: Price, raw: Run) -> list[str]:
     landing = round(mean(made.landings)) if made.landings else LANDING
-    best = oracle(made.stored, price, landing)
+    whole, mine = bill(raw, price, send_all(raw)).units, bill(made.stored, price, made.sent)
+    best, late = oracle(made.stored, price, landing), oracle(made.stored, price, landing, guard=0.25)
     ruled = bill(made.stored, price, rent(made.stored, price, landing))
     return [
         share(mine.units, whole),
-        share(bill(made.stored, price, send_all(made.stored)).units, whole),
         str(mine.compactions),
         str(made.epochs),
         f"{landing:,}",
         f"{share(best.units, whole)} ({best.compactions})",
         f"{mine.units / best.units:.3f}",
+        f"{mine.units / late.units:.3f}",
         f"{ruled.units / best.units:.3f} ({ruled.compactions})",
     ]
 
@@ -205,6 +200,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(MEASURES))
     parser.add_argument("--lists", default="", help="names of price lists, with commas between")
+    parser.add_argument(
+        "--factor", type=float, default=1.0, help="tokens the provider counts for one of ours (sessions)"
+    )
     given = parser.parse_args()
     if wrong := set(given.measures) - set(MEASURES):
         parser.error(f"there is no measure {', '.join(sorted(wrong))}; choose from {', '.join(MEASURES)}")
@@ -213,8 +211,10 @@ def main() -> None:
     for measure in given.measures or MEASURES:
         if measure == "sizes":
             sizes([sized(story) for story in told], lists)
+        elif measure == "sessions":
+            sessions(told, lists, given.factor)
         else:
-            {"sessions": sessions, "short": short, "calls": calls}[measure](told, lists)
+            {"short": short, "calls": calls}[measure](told, lists)
 
 
 if __name__ == "__main__":

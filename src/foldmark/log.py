@@ -25,7 +25,8 @@ State = dict[tuple[str, str], Fact]
 Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
 
 ATTEMPTS_SHOWN = 20
-"""Newest attempts in a view: enough for cooldown and breaker, which look at the last three."""
+"""Newest attempts in a view, and as many of the older ones that asked a model: while models rest, what code makes must
+not push out why they rest."""
 
 
 class Scope:
@@ -216,6 +217,12 @@ def pinned(state: Mapping[tuple[str, str], Fact]) -> frozenset[int]:
     return frozenset(seqs)
 
 
+def shown_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The attempts of a view, oldest first, of all there are."""
+    older = [one for one in attempts[:-ATTEMPTS_SHOWN] if one.calls]
+    return (*older[-ATTEMPTS_SHOWN:], *attempts[-ATTEMPTS_SHOWN:])
+
+
 def build_view(
     key: Key,
     log: Log,
@@ -238,7 +245,7 @@ def build_view(
         state=state,
         pins=pins,
         pinned=tuple(log.events[seq - 1] for seq in sorted(pins) if 0 < seq <= min(boundary, log.head)),
-        attempts=tuple(attempts[-ATTEMPTS_SHOWN:]),
+        attempts=shown_attempts(attempts),
         all_events=log.head if scope.seqs is None else len(scope.seqs),
         head=log.head,
     )

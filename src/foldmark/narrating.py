@@ -15,7 +15,7 @@ import msgspec
 from foldmark.asking import Ask, Mode, ModelInfo, Reply, as_reply, info_of
 from foldmark.checkpoint import Checkpoint, Item
 from foldmark.errors import SummarizerFailed, SummaryRejected
-from foldmark.failures import RULES, Failure, failure_of
+from foldmark.failures import RULES, Failure, failure_in_reply, failure_of
 from foldmark.matter import Matter
 from foldmark.narrative import INSTRUCTION_LINES, as_text, instruction_lines
 from foldmark.prompts import parts_of, room_for_records, standalone
@@ -80,6 +80,10 @@ def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
         if (yield from telling.by(model)) or telling.beaten:
             break
     return telling.told()
+
+
+class _Aborted(SummarizerFailed):
+    """A hook failed, and `abort` is set: not to be taken for the failure of a model."""
 
 
 class _Telling:
@@ -204,10 +208,10 @@ class _Telling:
             changed = self._hooked("on_reply", self.hooks.on_reply, ask, reply)
             self.reply = reply = _sound(changed) if isinstance(changed, Reply) else reply
             self._take(reply)
-        except SummarizerFailed:
+        except _Aborted:
             raise
         except Exception as error:
-            self.failure = _failure(error, reply)
+            self.failure = _failure(error, ask, reply)
             self.reasons += error.reasons if isinstance(error, SummaryRejected) else (self.failure.message,)
             self._note(ask, reply, self.failure.kind)
         else:
@@ -239,9 +243,7 @@ class _Telling:
         except Exception as error:
             said = self.matter.redact(repr(error))[:200]
             if self.hooks.abort:
-                raise SummarizerFailed(
-                    f"The hook {name} failed: {said}. Nothing was changed.", retryable=False
-                ) from error
+                raise _Aborted(f"The hook {name} failed: {said}. Nothing was changed.", retryable=False) from error
             self.warnings.append(f"The hook {name} failed and was passed over: {said}")
             return None
 
@@ -301,18 +303,10 @@ def _sound(reply: Reply) -> Reply:
     return msgspec.structs.replace(sound, model=name[:80])
 
 
-def _failure(error: Exception, reply: Reply) -> Failure:
-    """What went wrong; of a refused answer in the word for which there is a rule: cut, refused or empty."""
-    found = failure_of(error)
-    if found.kind != "rejected":
-        return found
-    if reply.finish == "length":
-        return msgspec.structs.replace(found, kind="cut")
-    if reply.finish == "refusal":
-        return msgspec.structs.replace(found, kind="refused")
-    if not reply.text.strip() and not reply.calls:
-        return msgspec.structs.replace(found, kind="empty")
-    return found
+def _failure(error: Exception, ask: Ask, reply: Reply) -> Failure:
+    """What went wrong, without a word of what was asked; of a refused answer in the word for which there is a rule."""
+    found = failure_of(error, ask.prompt)
+    return (failure_in_reply(reply) or found) if found.kind == "rejected" else found
 
 
 def _rest(failure: Failure | None) -> float:

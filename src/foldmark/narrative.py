@@ -104,17 +104,21 @@ note is {"refs": [N], "text": "…"}, in decisions and failed_approaches with "w
 note is []."""
 
 PLAIN_SHAPE = """\
-Answer in this form and nothing else: each field as a heading, under it at most 12 notes of at most 240 characters, \
-one a line. N is the number in the mark [event:N] of the record that says it. Sum up, do not copy. Leave out a field \
-with nothing to note.
+Answer with headings and notes and nothing else: each field as a heading, under it at most 12 notes of at most 240 \
+characters, one a line, behind each the number in the mark [event:N] of the record that says it. Sum up, do not copy. \
+Leave out a field with nothing to note. The form, by notes on something else:
+## current_work
+- The fence is painted on three sides; the north side is still bare (event:31)
 ## decisions
-- <what and why> (event:N)"""
+- Green paint, because the neighbour asked for it (event:18, 22)"""
 
 FORK_SHAPE = """\
-Answer in this form and nothing else: each field as a heading, under it at most 12 notes of at most 240 characters, \
-one a line. Leave out a field with nothing to note.
+Answer with headings and notes and nothing else: each field as a heading, under it at most 12 notes of at most 240 \
+characters, one a line. Leave out a field with nothing to note. The form, by notes on something else:
+## current_work
+- The fence is painted on three sides; the north side is still bare
 ## decisions
-- <what and why>"""
+- Green paint, because the neighbour asked for it"""
 
 _PLACEHOLDER = re.compile(r"\{(?:conversation_text|previous_summary|max_summary_words)\}")
 _LEAST = 24

@@ -173,6 +173,8 @@ def test_the_json_contract_lists_exactly_the_keys_there_are(tmp_path: Path) -> N
     assert set(run("import", sample)) == _keys("import")
     assert set(run("compact", sample, "--target", "12000")) == _keys("compact")
     assert set(run("sessions")[0]) == _keys("sessions")
+    history = run("history")
+    assert {*history, *history["attempts"][0]} == _keys("history")
     assert {key for entry in run("explain") for key in entry} == _keys("explain")
     assert {key for hit in run("search", "retrieval") for key in hit} == _keys("search")
     shown = run("load", "event:13")

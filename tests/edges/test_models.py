@@ -682,7 +682,7 @@ def test_a_real_local_model_answers_bound_to_a_schema() -> None:
     }
     asked = ask(system="Answer in JSON.", messages=(user("Name three colours."),), schema=schema)
     with models.gguf(a_model_file(), window=2_048, threads=2) as model:
-        reply = model(msgspec.structs.replace(asked, timeout_seconds=60))
+        reply = model(msgspec.structs.replace(asked, timeout_seconds=400))
         assert reply.finish == "stop"
         assert len(json.loads(reply.text)["colours"]) <= 3
         assert reply.usage.input > 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,11 @@ RULES = "\n".join(f"Rule {n}: name things for what they are, case {n}." for n in
 
 
 def test_a_static_prefix_above_the_trigger_costs_no_call_and_one_above_the_cap_is_named() -> None:
-    """S-LOOP-01: thirty-five turns with 60K or 138K of rules, above the trigger: no attempt, no call; with more rules than
+    """S-LOOP-01: twenty turns with 60K or 138K of rules, above the trigger: no attempt, no call; with more rules than
     the window takes, a typed error that names them, and still no call."""
     session, model = telling(honest, policy=Policy.coding())
     session.record(user("Hello."))
-    for number in range(35):
+    for number in range(20):
         session.record(*pair(number, 300))
         large, larger = ("Always write the test first. " * times for times in (10_000, 23_000))
         warned = checked(session, system=large, window=200_000).report.warnings
@@ -64,25 +63,27 @@ def test_what_the_host_reads_again_is_part_of_the_landing_and_starts_no_second_s
 
 
 def test_two_compactions_without_effect_by_the_providers_word_open_the_breaker() -> None:
-    """S-LOOP-04: after each compaction the provider still reports nearly all of it: the model is asked no more, what is
-    due is made by code, and the size at which the next one is due stays a size."""
+    """S-LOOP-04: each time the provider reports as much behind the compaction as before it: the model is asked no more,
+    what is due is made by code, and the size at which the next one is due stays a size."""
     clock = FixedClock()
-    policy = Policy.coding(budget={"trigger_tokens": 20_000, "landing_tokens": 8_000, "nothing_below": 0}, admission=RAW)
+    budget = {"trigger_tokens": 20_000, "landing_tokens": 8_000, "nothing_below": 0}
+    policy = Policy.coding(budget=budget, admission=RAW, cleanup=UNTOUCHED)
     session, model = telling(honest, policy=policy, clock=clock, limits=Limits(breaker_after=2, probe_seconds=1e6))
     session.record(user("Begin."))
-    number = itertools.count()
     outcomes = []
-    for _turn in range(8):
-        for _ in range(12):
-            session.record(*pair(next(number), 2_000))
+    for number in range(48):
+        session.record(*pair(number, 1_700))
         clock.advance(61)
         request = checked(session, window=200_000)
-        outcomes.append(request.report.outcome)
+        reported = request.tokens.total
+        if request.report.outcome != "not_due":
+            outcomes.append(request.report.outcome)
+            reported = session.store.view(session.key).attempts[-1].before
         due_at, _why = session.next_compaction()
         assert 0 < due_at <= 200_000
-        before = session.store.view(session.key).attempts[-1].before
-        session.record(assistant(f"Turn {_turn} is done.", usage=Usage(input=before)))
-    assert set(outcomes) == {"applied", "degraded"}
+        session.record(assistant(f"Turn {number} is done.", usage=Usage(input=reported)))
+    assert outcomes[:2] == ["applied", "applied"]
+    assert set(outcomes[2:]) == {"degraded"}
     assert len(model.asks) == 2
     assert "breaker" in str(session.store.view(session.key).attempts[-1].reasons)
 
@@ -189,9 +190,9 @@ def test_our_own_words_are_never_the_users_and_do_not_add_up() -> None:
     all it sees: the log holds what was recorded, no summary request is part of it, and sizes do not grow with N."""
     session, model = telling(quoting, policy=Policy.coding(budget={"target_tokens": 6_000}, admission=RAW))
     session.record(user("Fix the duplicate charges."))
-    board = "\n".join(f"board: task {n} is green" for n in range(250))
+    board = "\n".join(f"board: task {n} is green" for n in range(120))
     sizes, asked, recorded = [], [], 1
-    for turn in range(24):
+    for turn in range(16):
         events = [user(f"Go on with {turn}."), injected(board), *pairs_of(8, 300, start=turn * 10)]
         session.record(*events, injected("Continue from where you left off."))
         recorded += len(events) + 1
@@ -208,7 +209,7 @@ def test_our_own_words_are_never_the_users_and_do_not_add_up() -> None:
     goals = [str(section) for section in session.control.history()[-1].sections if section.title == "Goal"]
     assert not any("Continue from where" in goal or "board:" in goal for goal in goals)
     assert max(sizes) <= 6_000 * 1.02
-    assert max(asked[16:]) <= 1.3 * max(asked[2:12]), asked
+    assert max(asked[9:]) <= 1.3 * max(asked[2:9]), asked
 
 
 def test_a_good_model_lowers_the_size_in_the_sessions_of_this_file() -> None:

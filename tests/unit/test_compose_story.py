@@ -128,6 +128,14 @@ def test_a_field_that_shows_nothing_still_points_to_its_events() -> None:
     assert re.match(r"\d+ more lines: load their events", line)
 
 
+def test_a_pointer_stays_short_and_what_nothing_points_to_is_given_up() -> None:
+    scattered = [msgspec.structs.replace(item, refs=(1 + at, 76 - at)) for at, item in enumerate(MANY)]
+    checkpoint = told(600, scattered)
+    assert checkpoint.tokens <= 600
+    assert 12 <= len(checkpoint.narrative) < 72
+    assert reasons_against(checkpoint, facts_from(EVENTS)[1]) == []
+
+
 def test_what_code_says_already_is_not_told_again() -> None:
     events = [
         *EVENTS,

@@ -93,6 +93,13 @@ def test_a_long_text_is_cut_at_a_word_and_says_so() -> None:
     assert f"cut to {MOST_CHARACTERS} characters" in found.notes
 
 
+def test_a_text_that_a_schema_broke_off_in_a_word_loses_that_word() -> None:
+    whole = "Install the package with all its extras " * 7
+    (item,) = told(json.dumps({"decisions": [whole[:MOST_CHARACTERS]]}))
+    assert item.text.endswith(" …")
+    assert whole.startswith(item.text[:-1])
+
+
 def test_a_long_text_without_spaces_is_cut_all_the_same() -> None:
     (item,) = told(
         json.dumps({"decisions": ["".join(chr(0x4E00 + number) for number in range(400))]}, ensure_ascii=False)

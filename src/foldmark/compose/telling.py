@@ -4,7 +4,7 @@ Knows nothing of how they were checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from foldmark.checkpoint import Field, Item, Line, Section
 from foldmark.compose.filling import Page
@@ -19,6 +19,9 @@ STORY_SHARE = 0.15
 TOLD = " (told by a model, checked against the log)"
 UNVERIFIED = "[unverified] "
 """Before a line whose events do not hold most of its words."""
+
+MOST_POINTED = 12
+"""Events that a pointer names at most: each costs three tokens."""
 
 LEFT_OUT = "Told by a model and left out for room"
 
@@ -51,7 +54,8 @@ def line_of(item: Item) -> Line:
 def told_sections(page: Page, narrative: Sequence[Item], budget: int, by_code: Sequence[Section]) -> list[Section]:
     """The sections of a narrative within a budget of tokens. A line over it falls out, and its events are pointed to;
     one that code's own sections say is left out."""
-    fresh = [item for item in narrative if not _is_said(item, by_code)]
+    lines_by_code = _lines(by_code)
+    fresh = [item for item in narrative if not _is_said(item, lines_by_code)]
     shown = _fitting(page, fresh, budget)
     sections: list[Section] = []
     left: list[Item] = []  # of fields that show nothing
@@ -69,8 +73,15 @@ def told_sections(page: Page, narrative: Sequence[Item], budget: int, by_code: S
 
 
 def _pointer(rest: Sequence[Item], noun: str) -> Line:
-    refs = tuple(dict.fromkeys(ref for item in rest for ref in item.refs))
-    return Line(f"{len(rest)} more {noun}: load their events", refs)
+    """Where the rest can be read: one event for each, the most wanted first."""
+    refs = dict.fromkeys(item.refs[0] for item in by_want(rest) if item.refs)
+    return Line(f"{len(rest)} more {noun}: load their events", tuple(refs)[:MOST_POINTED])
+
+
+def findable(narrative: Sequence[Item], sections: Sequence[Section], text: str) -> tuple[Item, ...]:
+    """The items that stand in the text, or to whose events a line refers: what is not even pointed to is given up."""
+    pointed = {ref for section in sections for line in section.lines for ref in line.refs}
+    return tuple(item for item in narrative if item.text in text or pointed.intersection(item.refs))
 
 
 def by_want(narrative: Sequence[Item]) -> list[Item]:
@@ -111,22 +122,20 @@ def trimmed(narrative: Sequence[Item], limit_tokens: int, counter: TokenCounter 
     return tuple(item for item in narrative if item in kept)
 
 
-def _is_said(item: Item, sections: Sequence[Section]) -> bool:
-    """Whether one line of the sections holds nearly every word of an item, its names and numbers too, and one of its
+def _is_said(item: Item, by_code: Sequence[tuple[frozenset[str], Line]]) -> bool:
+    """Whether one line of code's sections holds nearly every word of an item, its names and numbers too, and one of its
     events."""
-    own = set(telling(words(f"{item.text} {item.why}"), 200))
-    for line in _lines(sections):
-        if item.refs and not set(item.refs) & set(line.refs):
-            continue
-        there = set(words(line.text))
-        if len(own & there) >= SAID * len(own) and not any(word not in there for word in own if _is_exact(word)):
-            return True
-    return False
+    own = frozenset(telling(words(f"{item.text} {item.why}"), 200))
+    exact = frozenset(filter(_is_exact, own))
+    return any(
+        exact <= there and len(own & there) >= SAID * len(own) and (not item.refs or set(item.refs) & set(line.refs))
+        for there, line in by_code
+    )
 
 
 def _is_exact(word: str) -> bool:
     return any(character.isdigit() or character == "_" for character in word)
 
 
-def _lines(sections: Sequence[Section]) -> Iterable[Line]:
-    return (line for section in sections for line in section.lines if line.refs)
+def _lines(sections: Sequence[Section]) -> list[tuple[frozenset[str], Line]]:
+    return [(frozenset(words(line.text)), line) for section in sections for line in section.lines if line.refs]

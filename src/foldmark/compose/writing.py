@@ -30,7 +30,7 @@ from foldmark.compose.sections import (
     task_mark,
     user_messages,
 )
-from foldmark.compose.telling import STORY_SHARE, told_sections
+from foldmark.compose.telling import STORY_SHARE, findable, told_sections
 from foldmark.events import Event
 from foldmark.policy import Policy
 from foldmark.render import render_name
@@ -200,7 +200,7 @@ def write_checkpoint(
         sections=tuple(sections),
         excerpts=tuple(filling.excerpts()),
         names=tuple(chosen_names),
-        narrative=tuple(item for item in narrative if item.refs or item.text in text),
+        narrative=findable(narrative, sections, text),
         author=page.author,
         target=landing_tokens,
         time=now,

@@ -35,11 +35,20 @@ def put_state(db: sqlite3.Connection, known: Known, key: Key, new: ScopeState) -
 
 
 def attempts(db: sqlite3.Connection, known: Known, key: Key) -> list[Attempt]:
-    """The newest attempts, oldest first."""
-    rows = db.execute(
-        f"SELECT body FROM attempt WHERE {_SAME} ORDER BY id DESC LIMIT ?", (*at(known, key), ATTEMPTS_SHOWN)
+    """The newest attempts, oldest first, and before them the newest of the older ones that asked a model (only those
+    name the field `calls`, since defaults are not written)."""
+    newest = db.execute(
+        f"SELECT id, body FROM attempt WHERE {_SAME} ORDER BY id DESC LIMIT ?", (*at(known, key), ATTEMPTS_SHOWN)
     ).fetchall()
-    return [unpack(body, Attempt) for (body,) in reversed(rows)]
+    older = []
+    if len(newest) == ATTEMPTS_SHOWN:
+        older = db.execute(
+            f"SELECT id, body FROM attempt WHERE {_SAME} AND id < ? AND instr(body, CAST('calls' AS BLOB)) "
+            "ORDER BY id DESC LIMIT ?",
+            (*at(known, key), newest[-1][0], ATTEMPTS_SHOWN),
+        ).fetchall()
+    asked = [one for _, body in reversed(older) if (one := unpack(body, Attempt)).calls]
+    return [*asked, *(unpack(body, Attempt) for _, body in reversed(newest))]
 
 
 def add_attempt(db: sqlite3.Connection, known: Known, key: Key, attempt: Attempt) -> None:

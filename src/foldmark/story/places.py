@@ -104,17 +104,20 @@ def _numbers(text: str) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for match in _NUMBER.finditer(text):
         digits, fraction, scale = _SEPARATORS.sub("", match[1]), match[2] or "", SCALES.get(match[3] or "", 0)
-        forms = _forms(digits, fraction, scale)
-        for form in {f"{form}%" for form in forms} if match[4] else forms:
+        for form in _forms(digits, fraction, scale, bool(match[4])):
             places = found.setdefault(form, [])
             if len(places) < _MOST_PLACES:
                 places.append(match.span())
     return found
 
 
-def _forms(digits: str, fraction: str, scale: int) -> set[str]:
+@lru_cache(maxsize=32_768)
+def _forms(digits: str, fraction: str, scale: int, is_share: bool) -> tuple[str, ...]:
+    """How a number may rightly be told; a share only as a share."""
+    if is_share:
+        return tuple(f"{form}%" for form in _forms(digits, fraction, scale, False))
     if len(digits) < 4 and not fraction and not scale:
-        return {digits.lstrip("0") or "0"}
+        return (digits.lstrip("0") or "0",)
     forms = {canonical(digits, fraction, scale), canonical(digits, fraction)}
     if fraction and len(digits) < 10:
         value = float(f"{digits}{fraction}")
@@ -124,7 +127,7 @@ def _forms(digits: str, fraction: str, scale: int) -> set[str]:
         for power in (3, 6):
             value = int(digits) / 10**power
             forms |= {f"{canonical(*_halves(f'{value:.{places}f}'))}k{power}" for places in (0, 1)}
-    return forms
+    return tuple(forms)
 
 
 def _halves(number: str) -> tuple[str, str]:

@@ -219,10 +219,17 @@ def _why_left_out(statement: Statement, echo: frozenset[str]) -> str:
 def _item(statement: Statement) -> Item:
     return Item(
         field=statement.field,
-        text=shortened(statement.text),
+        text=_not_cut_by_schema(statement.text),
         refs=statement.refs,
-        why=shortened(statement.why),
+        why=_not_cut_by_schema(statement.why),
     )
+
+
+def _not_cut_by_schema(text: str) -> str:
+    """The text within its bound; one that a schema's `maxLength` broke off in a word loses that word, and says so."""
+    line = shortened(text)
+    is_broken = MOST_CHARACTERS - 1 <= len(line) and line[-1:].isalnum() and " " in line
+    return shortened(f"{line} …") if is_broken else line
 
 
 def shortened(text: str, limit: int = MOST_CHARACTERS) -> str:
