@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from foldmark.asking import Ask, Model
+from foldmark.asking import Ask, Model, is_async
 from foldmark.control import Control
 from foldmark.drafts import Request
-from foldmark.driving import advance, is_async, throw, with_seconds
+from foldmark.driving import advance, throw, with_seconds
 from foldmark.errors import PolicyError
 from foldmark.events import Event
 from foldmark.following import Followed

@@ -8,6 +8,7 @@ small model that writes plain text.
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Awaitable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -100,6 +101,12 @@ def info_of(model: Any) -> ModelInfo:
     if isinstance(found, ModelInfo):
         return found
     return ModelInfo(name=str(getattr(model, "__name__", type(model).__name__)))
+
+
+def is_async(called: Any) -> bool:
+    """Whether calling it gives something to await. Sees through wrappers, partials and callable objects."""
+    inner = inspect.unwrap(called)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
 def as_reply(answer: Any) -> Reply:

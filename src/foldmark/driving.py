@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from foldmark.asking import Ask, Reply, info_of
+from foldmark.asking import Ask, Reply, info_of, is_async
 from foldmark.errors import PolicyError
 
 Result = TypeVar("Result")
@@ -75,11 +75,6 @@ def with_seconds(answer: Any, seconds: float) -> Any:
     if isinstance(answer, Reply) and not answer.seconds:
         return msgspec.structs.replace(answer, seconds=seconds)
     return answer
-
-
-def is_async(model: Any) -> bool:
-    """Whether calling it gives something to await."""
-    return inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(getattr(model, "__call__", None))  # noqa: B004
 
 
 def refuse_async(models: tuple[Any, ...]) -> None:

@@ -27,7 +27,7 @@ from foldmark.fitting import fit
 from foldmark.kinds import on_screen
 from foldmark.loading import locate
 from foldmark.matter import Parent, gather, with_fork
-from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, resting, standing
+from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, paused, standing
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     Trial,
@@ -40,7 +40,7 @@ from foldmark.outcomes import (
     not_due,
     request_report,
 )
-from foldmark.pacing import first_reported, may_ask
+from foldmark.pacing import first_reported, may_ask, resting
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
@@ -169,11 +169,13 @@ def tell(
     attempts, names = trial.view.attempts, names_of(summarizer)
     pause = may_ask(attempts, summarizer.limits, trial.now, models=names, reported=trial.reported)
     if pause and not force:
-        return resting(pause)
+        return paused(pause)
     matter = gather(trial.store, trial.key, span, checkpoint, trial.view, trial.policy, summarizer, trial.focus)
     try:
         cold = is_cold(trial.view, trial.policy.prices, trial.now)
         matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
+        if not force:
+            matter = msgspec.structs.replace(matter, resting=resting(attempts, trial.now))
         return (yield from narrate(matter, summarizer))
     except BaseException as error:
         if not isinstance(error, Exception):

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from foldmark.asking import Ask, Reply
+from foldmark.assembly import dressed
 from foldmark.checkpoint import Checkpoint, Item
+from foldmark.cleanup import clean
 from foldmark.compose import words_of
 from foldmark.drafts import Request
 from foldmark.errors import NotFound
@@ -31,7 +33,8 @@ Fork = Callable[[Summarizer, tuple[Item, ...]], Ask | str]
 class Matter(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told: the `covered` events, the `previous` narrative, what may prove a statement, and what code
     `known` already says. `fork` clones the parent request for a summarizer, or says why not; `beaten` tells whether
-    another compaction won meanwhile, so that nothing more is paid; `cache` compares what a fork read with its parent."""
+    another compaction won meanwhile, so that nothing more is paid; `cache` compares what a fork read with its parent;
+    `resting` names models that are not asked now."""
 
     covered: tuple[Event, ...]
     previous: tuple[Item, ...]
@@ -43,6 +46,7 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
     cache: Callable[[Summarizer, Ask, Reply], CacheReport] | None = None
     beaten: Callable[[], bool] = lambda: False
+    resting: frozenset[str] = frozenset()
 
 
 def gather(
@@ -61,8 +65,9 @@ def gather(
         redact=redact,
     )
     version = view.checkpoint.version if view.checkpoint else 0
+    shown = dressed(*clean(view.events, view.mark, policy, view.secret))  # as the agent saw them, not as they will be
     return Matter(
-        covered=span.covered,
+        covered=tuple(event for event in shown if event.seq <= span.boundary),
         previous=view.checkpoint.narrative if view.checkpoint else (),
         sources=sources,
         known=_known(checkpoint),

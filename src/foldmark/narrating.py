@@ -44,7 +44,7 @@ BY_CODE = Told()
 """Nobody was asked."""
 
 
-def resting(why: str) -> Told:
+def paused(why: str) -> Told:
     """A model is configured and may not be asked now."""
     return Told(failure=why, kind="resting", coverage=0.0)
 
@@ -71,8 +71,8 @@ def insist(told: Told, summarizer: Summarizer | None) -> None:
 def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
     """Ask for the narrative of the covered events. Raises SummarizerFailed when a hook asks to abort."""
     telling = _Telling(matter, summarizer)
-    models = summarizer.models
-    if summarizer.fork:
+    models = tuple(model for model in summarizer.models if info_of(model).name not in matter.resting)
+    if summarizer.fork and models[:1] == summarizer.models[:1]:
         if (yield from telling.by_fork()):
             return telling.told()
         models = models[1:] if telling.is_down() else models
@@ -92,9 +92,11 @@ class _Telling:
     def __init__(self, matter: Matter, summarizer: Summarizer) -> None:
         self.matter, self.summarizer, self.hooks = matter, summarizer, summarizer.hooks
         self.items = matter.previous
+        own = (summarizer.prompt.system, summarizer.prompt.instructions, summarizer.prompt.fork_instructions)
+        self.lines = (*INSTRUCTION_LINES, *instruction_lines(*filter(None, own)))
         self.lines = _lines_of(summarizer.prompt)
         self.records: list[Record] = []
-        self.at = 0  # records told so far
+        self.at = self.told_parts = 0  # records told so far, in how many parts
         self.calls: list[Call] = []
         self.warnings: list[str] = []
         self.reasons: list[str] = []
@@ -102,6 +104,7 @@ class _Telling:
         self.author = ""
         self.mode: Mode = "standalone"
         self.beaten = False
+        self.rests: dict[str, float] = {}
         self.reply, self.cache = Reply(), ""
         self.limits: dict[int, int] = {}  # windows that refusals named, by model
 
@@ -139,7 +142,7 @@ class _Telling:
             parts = self._parts(model, most)
             if not parts:
                 return self._is_whole()
-            number = len([call for call in self.calls if not call.failure]) + 1
+            number = self.told_parts + 1
             ask = standalone(
                 model, self.summarizer, parts[0], known=self.matter.known, previous=self.items,
                 focus=self.matter.focus, part=number, parts=number + len(parts) - 1, plain=plain,
@@ -148,6 +151,7 @@ class _Telling:
             failure = yield from self._ask(ask)
             if failure is None:
                 self.at += len(parts[0])
+                self.told_parts += 1
                 continue
             rule = RULES[failure.kind]
             if failure.limit:
@@ -184,7 +188,7 @@ class _Telling:
         if room < LEAST_ROOM:
             self.failure = Failure("too_long", f"{info_of(model).name} has only {room} tokens for the conversation")
             return []
-        return parts_of(left, room, self.summarizer.limits.parts)
+        return parts_of(left, room, max(1, self.summarizer.limits.parts - self.told_parts))
 
     def _info(self, model: Any) -> ModelInfo:
         """What is known of a model, its window no larger than a refusal said."""
@@ -214,6 +218,8 @@ class _Telling:
             self.failure = _failure(error, ask, reply)
             self.reasons += error.reasons if isinstance(error, SummaryRejected) else (self.failure.message,)
             self._note(ask, reply, self.failure.kind)
+            if rest := _rest(self.failure):
+                self.rests[info_of(ask.model).name] = rest
         else:
             self.failure = None
             self._note(ask, reply, "")
@@ -232,6 +238,8 @@ class _Telling:
         if found.dropped and not items:
             raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
         self.reasons += dropped
+        if found.repaired:
+            self.reasons.append(f"{found.repaired} statement(s) had their events, reason or field corrected by code")
         self.items = merged(self.items, tuple(items), self.matter.sources.state)
 
     def _hooked(self, name: str, hook: Callable[..., Any] | None, *arguments: Any) -> Any:
@@ -279,6 +287,7 @@ class _Telling:
             failure=self.matter.redact(f"{failure.kind}: {failure.message}") if failure else "",
             kind=failure.kind if failure else "",
             rest_seconds=_rest(failure),
+            rests=self.rests,
             untold=(rest[0].seq, rest[-1].seq) if rest else None,
             coverage=_coverage(self.records, self.at),
             reasons=tuple(dict.fromkeys(map(self.matter.redact, self.reasons))),

@@ -104,21 +104,16 @@ note is {"refs": [N], "text": "…"}, in decisions and failed_approaches with "w
 note is []."""
 
 PLAIN_SHAPE = """\
-Answer with headings and notes and nothing else: each field as a heading, under it at most 12 notes of at most 240 \
-characters, one a line, behind each the number in the mark [event:N] of the record that says it. Sum up, do not copy. \
-Leave out a field with nothing to note. The form, by notes on something else:
-## current_work
-- The fence is painted on three sides; the north side is still bare (event:31)
-## decisions
-- Green paint, because the neighbour asked for it (event:18, 22)"""
+Answer with notes under headings and nothing else. The headings are ## current_work, ## next_steps, ## decisions, \
+## failed_approaches, ## open_questions and ## conflicts; leave out one with nothing to note. A note is one line that \
+begins with a dash, sums up in at most 240 characters, and ends with the mark of the record that says it, written \
+(event:N) with its number. At most 12 notes under a heading."""
+"""Without an example to copy: a model of 1.5B gave back an example word for word, a template as well."""
 
 FORK_SHAPE = """\
-Answer with headings and notes and nothing else: each field as a heading, under it at most 12 notes of at most 240 \
-characters, one a line. Leave out a field with nothing to note. The form, by notes on something else:
-## current_work
-- The fence is painted on three sides; the north side is still bare
-## decisions
-- Green paint, because the neighbour asked for it"""
+Answer with notes under headings and nothing else. The headings are ## current_work, ## next_steps, ## decisions, \
+## failed_approaches, ## open_questions and ## conflicts; leave out one with nothing to note. A note is one line that \
+begins with a dash and sums up in at most 240 characters. At most 12 notes under a heading."""
 
 _PLACEHOLDER = re.compile(r"\{(?:conversation_text|previous_summary|max_summary_words)\}")
 _LEAST = 24

@@ -131,6 +131,7 @@ def _with_calls(attempt: Attempt, spent: Spent, money: Money | None = None) -> A
         calls=len(spent.calls),
         failure=spent.kind,
         rest_until=attempt.time + spent.rest_seconds if spent.rest_seconds else 0.0,
+        rests={name: attempt.time + seconds for name, seconds in spent.rests.items()},
         model=spent.calls[-1].model,
         usage=_sum(call.usage for call in spent.calls),
         seconds=sum(call.seconds for call in spent.calls),

@@ -54,6 +54,16 @@ def rests(
     return ""
 
 
+def resting(attempts: Sequence[Attempt], now: float) -> frozenset[str]:
+    """Names of single models that should not be asked yet, because a key, a quota or a line was not in order."""
+    until: dict[str, float] = {}
+    for one in attempts:
+        until.update(one.rests)
+        if one.outcome == "applied" and one.model in until and one.model not in one.rests:
+            del until[one.model]  # it has answered since
+    return frozenset(name for name, moment in until.items() if moment > now)
+
+
 def first_reported(view: View, room: Room) -> int:
     """Size of the first request after the last compaction by the usage of its reply, in our tokens; 0: not known. What
     cleanup and fit did to it counts: the provider's word is the truth about a compaction's effect."""

@@ -40,8 +40,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The note of one compaction attempt; what cooldown, breaker and history read. Not-due ones are not stored.
 
     `head` was the newest seq. `calls` counts those of summary models, `model` was the last of them, `failure` what went
-    wrong with it (a kind of `foldmark.failures`), `rest_until` the time before which no model should be asked again;
-    `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
+    wrong with it (a kind of `foldmark.failures`), `rest_until` the time before which no model should be asked again,
+    `rests` the same for single models; `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
     the first request after the compaction *before* this one: what that one really came to (0: not known).
     """
 
@@ -60,6 +60,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     failure: str = ""
     rest_until: float = 0.0
+    rests: dict[str, float] = {}
     reported: int = 0
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -91,7 +92,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the telling of a narrative took. `failure` says in words why it is missing or ends early (empty: it is
-    whole), `kind` in a word of `foldmark.failures`; `rest_seconds` how long the models should rest; `coverage` which
+    whole), `kind` in a word of `foldmark.failures`; `rest_seconds` how long all models should rest,
+    `rests` how long each should; `coverage` which
     share of the covered text a model has seen, `untold` the first and last seq that none has. `cache` says what a fork
     read from the provider's cache."""
 
@@ -100,6 +102,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: str = ""
     kind: str = ""
     rest_seconds: float = 0.0
+    rests: dict[str, float] = {}
     coverage: float = 1.0
     untold: tuple[int, int] | None = None
     cache: str = ""

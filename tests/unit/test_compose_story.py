@@ -149,6 +149,14 @@ def test_what_code_says_already_is_not_told_again() -> None:
     assert reasons_against(checkpoint, facts_from(events)[1]) == []
 
 
+def test_a_text_without_told_lines_names_no_model() -> None:
+    line = "Part 24 charges twice; I'll use index number 24 instead of the lock there."
+    checkpoint = told(story=(Item("decisions", line, (len(EVENTS),), verified=True),))
+    assert "the narrative lines by" not in checkpoint.text
+    assert (len(checkpoint.narrative), checkpoint.author) == (1, "code and qwen")
+    assert reasons_against(checkpoint, facts_from(EVENTS)[1]) == []
+
+
 def test_excerpts_do_not_repeat_what_was_told() -> None:
     line = "Part 3 charges twice; I'll use index number 3 instead of the lock there."
     checkpoint = told(3_000, (Item("failed_approaches", line, (13,), verified=True),))

@@ -232,6 +232,11 @@ def test_a_cancelled_plan_stays_cancelled(field: Field) -> None:
     assert kept("Add the unique index", 4, field=field)
 
 
+def test_a_word_of_the_past_does_not_bring_a_cancelled_step_back() -> None:
+    assert "cancelled" in dropped("Add the Redis cache in front of the lock, as was agreed", 4, field="next_steps")
+    assert kept("The Redis cache in front of the lock was on its way", 4, field="current_work")
+
+
 def test_a_finished_todo_is_no_next_step_but_may_be_told() -> None:
     assert "what is done" in dropped("Write the docs of the refund API", field="next_steps")
     assert kept("Write the docs of the refund API", field="current_work")

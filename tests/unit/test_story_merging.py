@@ -111,10 +111,13 @@ def test_beyond_twelve_the_oldest_unproven_item_goes_first_and_then_the_oldest()
     assert old[1].text in left
 
 
-def test_an_old_statement_goes_when_the_state_overrules_it() -> None:
+def test_an_old_decision_that_the_user_has_forbidden_since_becomes_a_conflict() -> None:
     limit = Fact(seq=9, kind="constraint", key="x", value="Do not use library requests-cache.")
     old = decision("Use library requests-cache for retries", 4)
-    assert merged([old, INDEX], [], {("constraint", "x"): limit}) == (INDEX,)
+    first, second = merged([old, INDEX], [], {("constraint", "x"): limit})
+    assert first == INDEX
+    assert (second.field, second.refs) == ("conflicts", (4, 9))
+    assert merged((first, second), [], {("constraint", "x"): limit}) == (first, second)
 
 
 FACTS = [

@@ -94,7 +94,7 @@ def test_a_long_text_is_cut_at_a_word_and_says_so() -> None:
 
 
 def test_a_text_that_a_schema_broke_off_in_a_word_loses_that_word() -> None:
-    whole = "Install the package with all its extras " * 7
+    whole = " ".join(f"{number}th-step" for number in range(40))
     (item,) = told(json.dumps({"decisions": [whole[:MOST_CHARACTERS]]}))
     assert item.text.endswith(" …")
     assert whole.startswith(item.text[:-1])
@@ -144,6 +144,15 @@ def test_what_is_said_twice_is_one_item_with_the_refs_of_both() -> None:
 )
 def test_what_is_no_summary_is_rejected_with_its_reason(reply: Reply, reason: str) -> None:
     assert reason in reasons(reply)
+
+
+def test_fields_without_a_statement_are_an_answer_only_where_nothing_new_may_be_said() -> None:
+    empty = Reply(text=json.dumps({field: [] for field in FIELDS}))
+    assert read_story(empty, may_be_empty=True) == ()
+    with pytest.raises(SummaryRejected):
+        read_story(Reply(), may_be_empty=True)
+    with pytest.raises(SummaryRejected):
+        read_story(Reply(text=json.dumps({"decisions": ["<tool_call>"]})), may_be_empty=True)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +206,15 @@ def test_a_loop_is_rejected() -> None:
     assert "again and again" in reasons(looped)
     steps = [f"Read the file src/part_{number}.py and check its lock" for number in range(12)]
     assert len(told(json.dumps({"next_steps": steps}))) == 12
+
+
+def test_a_statement_that_stands_in_every_field_is_taken_once() -> None:
+    text = json.dumps({field: ["The user books a flight to Seattle"] for field in FIELDS} | {"decisions": ["A", "B"]})
+    assert [(item.field, item.text) for item in told(text)] == [
+        ("current_work", "The user books a flight to Seattle"),
+        ("decisions", "A"),
+        ("decisions", "B"),
+    ]
 
 
 def test_dirty_characters_do_not_get_through() -> None:

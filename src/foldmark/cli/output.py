@@ -170,6 +170,13 @@ def print_compaction(done: Any) -> None:
         f"events: {facts['events']:,} = {facts['in_request']:,} in the request ({facts['demoted']} demoted, "
         f"{facts['artifacts']} previews) + {facts['covered']:,} covered + {facts['left_out']:,} left out"
     )
+    for call in facts["model_calls"]:
+        took = f"{call['prompt_tokens'] or call['estimated_tokens']:,} tokens in, {call['output_tokens']:,} out"
+        out.tell(
+            f"asked: {call['model']} ({call['mode']}), {took}, {call['seconds']:.1f} s: {call['failure'] or 'used'}"
+        )
+    if facts["money"]:
+        out.tell(f"money: {facts['money']['text']}")
     if facts["boundary"]:
         out.tell(f"boundary: {facts['boundary']}; everything before it is one `foldmark search` or `load` away")
     _expected(out, done.expected)

@@ -44,6 +44,11 @@ def title_of(field: Field) -> str:
     return f"{_MARKS.get(field, '')}{TITLES[field]}{TOLD}"
 
 
+def is_told(section: Section) -> bool:
+    """Whether a section holds lines of a model, or points to some."""
+    return section.title.endswith(TOLD) or section.title == LEFT_OUT
+
+
 def line_of(item: Item) -> Line:
     """`text. Why: … (event:12)`, marked when it is not proven."""
     end = "" if not item.why or item.text.endswith((".", "!", "?", "…", "。")) else "."

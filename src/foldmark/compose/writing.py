@@ -30,7 +30,7 @@ from foldmark.compose.sections import (
     task_mark,
     user_messages,
 )
-from foldmark.compose.telling import STORY_SHARE, findable, told_sections
+from foldmark.compose.telling import STORY_SHARE, findable, is_told, told_sections
 from foldmark.events import Event
 from foldmark.policy import Policy
 from foldmark.render import render_name
@@ -176,6 +176,8 @@ def write_checkpoint(
     for thrift in (0.3, 0.0):  # a small room holds what must be there and little more
         if used > room:
             sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
+    if not any(map(is_told, sections)):  # code says all of it already: nobody else wrote this text
+        page.author = "code"
     root = common_root(key for kind, key in state if kind == "file")
     told = [text for item in narrative for text in (item.text, item.why) if text]
     ranked = _ranked(_weighed(units, state, aim), sections, tally, boundary, raw, told)
@@ -201,7 +203,7 @@ def write_checkpoint(
         excerpts=tuple(filling.excerpts()),
         names=tuple(chosen_names),
         narrative=findable(narrative, sections, text),
-        author=page.author,
+        author=author if narrative else "code",
         target=landing_tokens,
         time=now,
         warnings=warnings,

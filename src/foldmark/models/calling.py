@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, ModelInfo, Reply, as_reply
+from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, ModelInfo, Reply, as_reply, is_async
 from foldmark.errors import WireError
 
 Call = Callable[[Ask], Any]
@@ -53,12 +53,6 @@ class AsyncModel:
 def model_of(info: ModelInfo, called: Callable[..., Any], call: Call, read: Read) -> SyncModel | AsyncModel:
     """The model that `called` makes, when `call` calls it: awaited when it is a coroutine function."""
     return (AsyncModel if is_async(called) else SyncModel)(info, call, read)
-
-
-def is_async(called: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await. Sees through wrappers, partials and callable objects."""
-    inner = inspect.unwrap(called)
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
 def takes(called: Callable[..., Any], name: str) -> bool:

@@ -31,8 +31,9 @@ def merged(
     previous: Sequence[Item], new: Sequence[Item], state: Mapping[tuple[str, str], Fact] | None = None
 ) -> tuple[Item, ...]:
     """The next narrative. Work, steps and questions are those of `new`; decisions, failures and conflicts are added to
-    those there were, the newest last, at most twelve a field. With `state`, an old item that it overrules goes."""
-    still = [item for item in previous if not state or _holds_still(item, state)]
+    those there were, the newest last, at most twelve a field. With `state`, an old item that takes up what is over
+    goes, and one that the user has forbidden since becomes a conflict."""
+    still = [item for item in (_standing(item, state or {}) for item in previous) if item is not None]
     out: dict[Field, list[Item]] = {field: [item for item in new if item.field == field] for field in FIELDS}
     found: list[Item] = []
     for field in ACCUMULATED:
@@ -43,8 +44,8 @@ def merged(
     return tuple(item for field in FIELDS for item in _at_most(out[field]))
 
 
-def _holds_still(item: Item, state: Mapping[tuple[str, str], Fact]) -> bool:
-    return not against_the_state(item, state) and contradicted(item, state) is None
+def _standing(item: Item, state: Mapping[tuple[str, str], Fact]) -> Item | None:
+    return None if against_the_state(item, state) else contradicted(item, state) or item
 
 
 def _added(old: Sequence[Item], new: Sequence[Item]) -> tuple[list[Item], list[Item]]:

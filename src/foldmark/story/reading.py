@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from foldmark.asking import Reply
-from foldmark.checkpoint import Field, Item
+from foldmark.checkpoint import Item
 from foldmark.errors import SummaryRejected
 from foldmark.narrative import FIELDS, INSTRUCTION_LINES, MOST_CHARACTERS, MOST_ITEMS
 from foldmark.render import TAG
@@ -50,13 +50,16 @@ class Told(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def read_story(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES) -> tuple[Item, ...]:
+def read_story(
+    reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES, may_be_empty: bool = False
+) -> tuple[Item, ...]:
     """The items of an answer; `tell` says what was repaired as well. Raises SummaryRejected with the reasons."""
-    return tell(reply, instructions=instructions).items
+    return tell(reply, instructions=instructions, may_be_empty=may_be_empty).items
 
 
-def tell(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES) -> Told:
-    """The items of an answer and the repairs. `instructions` are lines of our prompt that it must not repeat.
+def tell(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES, may_be_empty: bool = False) -> Told:
+    """The items of an answer and the repairs. `instructions` are lines of our prompt that it must not repeat. With
+    `may_be_empty` our fields without a statement are an answer too: a part of a past that is told already may add none.
 
     Raises SummaryRejected for what is no summary: empty, refused, cut, a tool call, an echo, a loop, a nested summary,
     a form that cannot be read. It raises nothing else, whatever the text holds.
@@ -69,7 +72,7 @@ def tell(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES) -> To
     if reasons := _why_not_taken(found, text, echo):
         raise SummaryRejected(tuple(reasons))
     told = _bounded(found, echo)
-    if not told.items:
+    if not told.items and (found.statements or not may_be_empty):
         raise SummaryRejected(told.notes or ("it holds no statement",))
     return told
 
@@ -139,12 +142,12 @@ def _plain(text: str) -> str:
 
 
 def _loops(texts: Sequence[str]) -> bool:
-    """Whether statements, or runs of four words in them, come again and again: what small models fall into."""
+    """Whether one or two statements, or runs of four words, come again and again: what small models fall into. Where
+    three or more different statements are left, the repetitions are only left out."""
     plain = Counter(map(_plain, texts))
-    repeated = len(texts) - len(plain)
-    if len(texts) >= 4 and max(plain.values()) >= 4 and repeated * 2 >= len(texts):
+    if len(texts) - len(plain) >= 3 and len(plain) < 3:
         return True
-    return _sameness(" ".join(plain.elements()), least=60) > 0.65
+    return _sameness(" ".join(plain), least=60) > 0.65
 
 
 def _sameness(text: str, least: int) -> float:
@@ -177,12 +180,12 @@ def _echoes(text: str, echo: frozenset[str], share: float = 0.5) -> bool:
 def _bounded(found: Found, echo: frozenset[str]) -> Told:
     """Items within their bounds, each once, and what was left out for which reason."""
     notes: Counter[str] = Counter(f"the field {name!r} is unknown and was left out" for name in found.unknown[:8])
-    kept: dict[tuple[Field, str], Item] = {}
+    kept: dict[str, Item] = {}
     for statement in found.statements:
         if reason := _why_left_out(statement, echo):
             notes[reason] += 1
             continue
-        item, key = _item(statement), (statement.field, _plain(statement.text) or statement.text)
+        item, key = _item(statement), _plain(statement.text) or statement.text
         if known := kept.get(key):
             notes["said twice"] += 1
             item = msgspec.structs.replace(
@@ -193,7 +196,7 @@ def _bounded(found: Found, echo: frozenset[str]) -> Told:
         kept[key] = item
     items: list[Item] = []
     for field in FIELDS:
-        own = [item for (where, _), item in kept.items() if where == field]
+        own = [item for item in kept.values() if item.field == field]
         items += own[:MOST_ITEMS]
         if len(own) > MOST_ITEMS:
             notes[f"more than {MOST_ITEMS} items in {field}"] += len(own) - MOST_ITEMS
@@ -228,7 +231,7 @@ def _item(statement: Statement) -> Item:
 def _not_cut_by_schema(text: str) -> str:
     """The text within its bound; one that a schema's `maxLength` broke off in a word loses that word, and says so."""
     line = shortened(text)
-    is_broken = MOST_CHARACTERS - 1 <= len(line) and line[-1:].isalnum() and " " in line
+    is_broken = len(line) >= MOST_CHARACTERS - 1 and line[-1:].isalnum() and " " in line
     return shortened(f"{line} …") if is_broken else line
 
 

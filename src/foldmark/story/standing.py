@@ -25,10 +25,11 @@ it counts as taking that plan up again."""
 _OVER = ("cancelled", "superseded", "done")  # "gone" says only that a list was written anew
 _TELLS_THE_END = re.compile(
     r"\b(?:cancel\w*|supersed\w*|stopp\w*|abort\w*|dropp\w*|abandon\w*|withdr[ae]w\w*|no longer|not any ?more|undone"
-    r"|reverted|skipped|rejected|obsolete|done|finished|completed?|was|were|has been|have been|already|instead of"
-    r"|abgebrochen|verworfen|erledigt|annul\w+|cancelad\w+|anulad\w+)\b|取消|已完成|不再|中止|完了|やめ|취소|완료",
+    r"|reverted|skipped|rejected|obsolete|done|finished|completed|abgebrochen|verworfen|erledigt"
+    r"|annul\w+|cancelad\w+|anulad\w+)\b|取消|已完成|不再|中止|完了|やめ|취소|완료",
     re.IGNORECASE,
 )
+_TELLS_THE_PAST = re.compile(r"\b(?:was|were|has been|have been|had been|already|instead of)\b", re.IGNORECASE)
 _NO = re.compile(
     r"\b(?:not|no|never|none|without|avoid\w*|don['’]?t|doesn['’]?t|cannot|can['’]?t|won['’]?t|must ?n['’]?t|instead of"
     r"|rather than|refus\w+|forbid\w*|forbidden|prohibit\w*|reject\w*|against|leave|leaving|left|untouched|unchanged"
@@ -116,6 +117,8 @@ def approvals(state: State) -> frozenset[int]:
 def against_the_state(item: Item, state: State) -> str:
     """Why a step or a piece of work is dropped that takes up what is over; "" when it is not."""
     if item.field not in ("next_steps", "current_work") or _TELLS_THE_END.search(item.text):
+        return ""
+    if item.field == "current_work" and _TELLS_THE_PAST.search(item.text):
         return ""
     own = _content(item.text)
     if len(own) < 2:
