@@ -21,7 +21,7 @@ from foldmark.narrative import INSTRUCTION_LINES, as_text, instruction_lines
 from foldmark.prompts import parts_of, room_for_records, standalone
 from foldmark.records import Record, records
 from foldmark.reports import Call, Spent
-from foldmark.story import checked, merged, read_story
+from foldmark.story import checked, merged, tell
 from foldmark.story.standing import State
 from foldmark.summarizer import Prompt, Summarizer
 
@@ -228,19 +228,22 @@ class _Telling:
 
     def _take(self, reply: Reply) -> None:
         """Read, check and merge an answer. Raises SummaryRejected."""
-        found = checked(read_story(reply, instructions=self.lines), self.matter.sources, self.items)
-        items: Sequence[Item] = found.items
-        kept = self._hooked("after", self.hooks.after, tuple(items))
-        dropped = list(found.dropped)
-        if kept is not None and tuple(kept) != tuple(items):
+        answer = tell(reply, instructions=self.lines, may_be_empty=bool(self.items or self.at))
+        self.reasons += answer.notes
+        if not answer.items:
+            return  # nothing new in this part: what was told stands
+        found = checked(answer.items, self.matter.sources, self.items)
+        items, dropped = tuple(found.items), list(found.dropped)
+        kept = self._hooked("after", self.hooks.after, items)
+        if kept is not None and tuple(kept) != items:
             again = checked(tuple(kept), self.matter.sources, self.items)
-            items, dropped = again.items, [*dropped, *again.dropped]
+            items, dropped = tuple(again.items), [*dropped, *again.dropped]
         if found.dropped and not items:
             raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
         self.reasons += dropped
         if found.repaired:
             self.reasons.append(f"{found.repaired} statement(s) had their events, reason or field corrected by code")
-        self.items = merged(self.items, tuple(items), self.matter.sources.state)
+        self.items = merged(self.items, items, self.matter.sources.state)
 
     def _hooked(self, name: str, hook: Callable[..., Any] | None, *arguments: Any) -> Any:
         """What a hook says; its error is a warning, or ends the attempt when `abort` is set."""
@@ -256,7 +259,7 @@ class _Telling:
             return None
 
     def _note(self, ask: Ask, reply: Reply, failure: str) -> None:
-        name = reply.model or info_of(ask.model).name
+        name = self.matter.redact(reply.model) or info_of(ask.model).name
         self.calls.append(
             Call(
                 model=name,

@@ -82,7 +82,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_reserve: int | None = None
     """Room for the answer. None: what the caller asks for, else min(16,000, 12% of the window)."""
     nothing_below: int = 15_000
-    """Below this size above the static prefix only the cap, force or a target acts."""
+    """Below this size above the static prefix (or below 1.25 landings, if that is less) only the cap, force or a target
+    acts."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

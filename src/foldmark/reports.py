@@ -41,8 +41,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `head` was the newest seq. `calls` counts those of summary models, `model` was the last of them, `failure` what went
     wrong with it (a kind of `foldmark.failures`), `rest_until` the time before which no model should be asked again,
-    `rests` the same for single models; `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
-    the first request after the compaction *before* this one: what that one really came to (0: not known).
+    `rests` the same for single models; `usage`, `seconds` and `money` are what they took. `reported` is the size, by the
+    provider's usage in our tokens, of the first request after the compaction *before* this one: what that one really came to (0: not known).
     """
 
     time: float

@@ -86,7 +86,9 @@ def test_every_kind_of_content_has_a_cap_in_what_a_model_is_given(kind: str) -> 
     """S-FIT-02: one huge item of any kind, twice: no request passes the model's window, and the item leaves room for
     the others."""
     session, model = telling(honest, policy=WHOLE, window=6_000)
-    session.record(user("Begin."), *pairs_of(4, 200, say="I decided to begin."), *KINDS[kind], *pairs_of(4, 200, start=9))
+    session.record(
+        user("Begin."), *pairs_of(4, 200, say="I decided to begin."), *KINDS[kind], *pairs_of(4, 200, start=9)
+    )
     session.record(*pairs_of(60, 500, start=20), user("And now?"))
     assert session.compact(force=True, window=1_000_000).outcome in ("applied", "degraded")
     assert model.asks
@@ -99,7 +101,8 @@ def test_every_kind_of_content_has_a_cap_in_what_a_model_is_given(kind: str) -> 
 
 
 def test_a_history_of_nothing_but_tool_traffic_is_told_of() -> None:
-    """S-FIT-04: one user message and sixty pairs: the model is asked, and every record of the covered range is shown."""
+    """S-FIT-04: one user message and sixty pairs: the model is asked, and every record of the covered range is
+    shown."""
     session, model = telling(honest, policy=WHOLE, window=9_000)
     session.record(user("Find the leak."), *pairs_of(60, 700, say=""))
     for request in checked_on_all(session, window=32_000):

@@ -94,7 +94,9 @@ def test_a_limit_learned_from_refusals_ends_in_an_error_and_not_in_a_circle() ->
     session, model = telling(honest, policy=Policy.coding(admission={**RAW, "user_words_tokens": 1_000_000}))
     session.record(*(user("word " * 2_000) for _ in range(5)))
     session.request(wire=openai_chat, window=128_000)
-    refusal = {"error": {"message": "This model's maximum context length is 8192 tokens. However, you requested 10100."}}
+    refusal = {
+        "error": {"message": "This model's maximum context length is 8192 tokens. However, you requested 10100."}
+    }
     report = session.overflowed(refusal)
     assert report is not None
     assert (report.outcome, "no whole round" in report.text) == ("ineffective", True)
@@ -183,6 +185,30 @@ def test_a_model_that_always_raises_is_asked_three_times_in_fifty_turns(words: s
     clock.advance(300)
     turn(67, rested)
     assert len(rested.asks) == 1, "one probe when its rest is over"
+
+
+class Busy(Exception):
+    status_code = 429
+    response = type("Answer", (), {"status_code": 429, "headers": {"retry-after": "3600"}})()
+
+
+def test_a_rest_that_a_provider_asks_for_outlives_any_number_of_records_by_code(store: Any) -> None:
+    """S-LOOP-09: 'retry after an hour', and thirty compactions by code in that hour: their notes do not push out the
+    one that says why the model rests."""
+    clock = FixedClock()
+    budget = {"trigger_tokens": 3_000, "landing_tokens": 1_500, "nothing_below": 0}
+    policy = Policy.coding(budget=budget, admission=RAW, cleanup=UNTOUCHED)
+    session, model = telling(Busy("slow down"), policy=policy, store=store, clock=clock)
+    session.record(user("Begin."))
+    for number in range(30):
+        session.record(*pairs_of(6, 700, start=number * 10), user(f"Go on {number}."))
+        assert session.compact(window=128_000).outcome == "degraded"
+        clock.advance(100)
+    assert len(model.asks) == 1
+    clock.advance(700)
+    session.record(*pairs_of(6, 700, start=900), user("Go on."))
+    session.compact(window=128_000)
+    assert len(model.asks) == 2
 
 
 def test_our_own_words_are_never_the_users_and_do_not_add_up() -> None:

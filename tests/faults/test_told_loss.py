@@ -43,8 +43,8 @@ def told_lines(session: Session) -> str:
 
 @pytest.mark.parametrize("place", ["user", "system"])
 def test_a_model_that_repeats_a_finished_order_does_not_make_it_new(place: str) -> None:
-    """S-LOSS-01: u1 is done, u2 is pending; the model says that u1 comes next. The last words are u2's, and u1 stands in
-    the record only, as done."""
+    """S-LOSS-01: u1 is done, u2 is pending; the model says that u1 comes next. The last words are u2's, and u1 stands
+    in the record only, as done."""
     first, second = "Delete the build folder.", "Now explain the config to me, line by line."
     lie = adds(next_steps=[("Delete the build folder.", [1])], current_work=[("Delete the build folder now.", [1])])
     session, model = telling(lie, policy=ROOMY.replace(layout={"checkpoint": place}))
@@ -64,7 +64,9 @@ def test_a_model_that_repeats_a_finished_order_does_not_make_it_new(place: str) 
         assert "finished requests are not done again" in text
 
 
-@pytest.mark.parametrize("teller", [honest, quoting, adds(decisions=[("Cite lines and never guess, so Ada says", [1])])])
+@pytest.mark.parametrize(
+    "teller", [honest, quoting, adds(decisions=[("Cite lines and never guess, so Ada says", [1])])]
+)
 def test_instructions_are_no_part_of_what_a_model_may_replace(teller: Any) -> None:
     """S-LOSS-02: system text, tools and the rule file stand byte-equal after three compactions; the model was never
     shown the static blocks."""
@@ -116,7 +118,9 @@ def test_a_summary_that_revives_the_cancelled_plan_is_overruled() -> None:
         assert "approved" not in told_lines(session)
         assert any("cancelled" in reason for reason in report.reasons), report.reasons
         assert any("approval" in reason for reason in report.reasons)
-        assert "- [cancelled] Migrate the table" in text or "Migrate the table (cancelled" in text or "cancelled" in text
+        assert (
+            "- [cancelled] Migrate the table" in text or "Migrate the table (cancelled" in text or "cancelled" in text
+        )
 
 
 def test_a_refused_plan_is_not_taken_for_an_approved_one() -> None:
@@ -196,7 +200,9 @@ def test_the_ledger_of_work_is_the_codes_and_no_model_rewrites_it() -> None:
     )
     session, _ = telling(lie, policy=ROOMY)
     todos = [{"content": "make refunds idempotent", "status": "in_progress"}]
-    session.record(user("Make refunds idempotent."), assistant("", ToolCall("t", "TodoWrite", json.dumps({"todos": todos}))))
+    session.record(
+        user("Make refunds idempotent."), assistant("", ToolCall("t", "TodoWrite", json.dumps({"todos": todos})))
+    )
     session.record(result("t", "ok"))
     for number in range(7):
         arguments = {"file_path": f"/app/pay/module_{number}.py", "old_string": "a", "new_string": "b" * 40}
@@ -223,7 +229,9 @@ def test_the_report_says_whether_a_turn_was_in_progress(answer: Any, how: str) -
         session.record(user("Read them all."), *pairs_of(24, 200))
         if not in_flight:
             session.record(assistant("All are read."))
-        report = session.compact(force=True, window=128_000) if how == "by hand" else session.request(window=128_000).report
+        report = (
+            session.compact(force=True, window=128_000) if how == "by hand" else session.request(window=128_000).report
+        )
         assert model.asks
         assert report.resume is in_flight
 

@@ -203,10 +203,26 @@ def test_closing_cancels_a_summary_that_runs_within_a_second() -> None:
     assert asyncio.run(drill()) < 1
 
 
+@pytest.mark.parametrize("error", [StopIteration(), StopAsyncIteration(), RuntimeError("x")], ids=repr)
+def test_a_plain_model_that_raises_in_its_thread_is_heard_at_once(error: Exception) -> None:
+    """S-SUMQ-07: no exception of a model's code hangs the event loop until the time of the call is up."""
+
+    def breaks(ask: Ask) -> str:
+        raise error
+
+    async def drill() -> tuple[str, str]:
+        made = AsyncSession("s", model=breaks, policy=POLICY)
+        await made.record(user("Fix it."), *pairs_of(20, 300), user("And now?"))
+        report = await asyncio.wait_for(made.compact(force=True, window=128_000), 20)
+        return report.outcome, report.calls[0].failure
+
+    assert asyncio.run(drill()) == ("degraded", "error")
+
+
 def test_a_chain_ends_with_the_record_of_code_and_there_is_an_off_switch() -> None:
     """S-SUMQ-07: weak model, main model, code; `by_code` asks nobody."""
     main = ScriptedModel(TimeoutError(), name="main")
-    session, weak = begun(RuntimeError("weak"), others=(main,))
+    session, _weak = begun(RuntimeError("weak"), others=(main,))
     report = session.compact(force=True, window=128_000)
     assert [(call.model, call.failure) for call in report.calls] == [("scripted", "error"), ("main", "timeout")]
     assert (report.outcome, session.control.history()[-1].author) == ("degraded", "code")

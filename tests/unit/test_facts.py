@@ -383,3 +383,20 @@ def test_never_mind_takes_back_the_newest_request_alone_and_stop_all_of_them() -
         fact.key: fact.status for fact in facts_from([*talk[:2], user("Stop everything!")])[0] if fact.kind == "task"
     }
     assert (tasks["1"], tasks["2"]) == ("cancelled", "cancelled")
+
+
+POINTING = {
+    "Budget cap is $956 total. Never exceed it.": "Budget cap is $956 total. Never exceed it.",
+    "The deadline is 2026-12-01. Do not miss it.": "The deadline is 2026-12-01. Do not miss it.",
+    "Fix the charges in src/pay.py. Never touch the schema.": "Never touch the schema.",
+    "The port is 8443. Never open any port that the firewall table does not list.": (
+        "Never open any port that the firewall table does not list."
+    ),
+    "Release 2.1 is out. Never use more than 3 workers.": "Never use more than 3 workers.",
+}
+
+
+@pytest.mark.parametrize("said", POINTING)
+def test_a_limit_that_only_points_takes_the_value_it_points_to_along(said: str) -> None:
+    facts, _ = facts_from([user(said)])
+    assert [fact.value for fact in facts if fact.kind in ("constraint", "correction")] == [POINTING[said]]

@@ -328,3 +328,22 @@ def test_no_identifier_survives_that_the_source_does_not_hold(texts: list[str], 
             if found.kind in ("path", "hash", "uuid", "url", "constant", "test", "email"):
                 assert found.text in whole
         assert all("=" not in claim.text or claim.text.split("=")[1] in whole for claim in claims_of(item.text)[0])
+
+
+WAVED_OFF = {
+    "Never mind the nightly report job, leave it.": ("Delete the nightly report job", True),
+    "Never mind the split, then.": ("Split the three longest modules", True),
+    "Cancel the nightly report job.": ("Delete the nightly report job", True),
+    "Drop the nightly report job from the crontab.": ("Delete the nightly report job", False),
+    "Never mind the weekly digest.": ("Delete the nightly report job", False),
+}
+
+
+@pytest.mark.parametrize("said", WAVED_OFF)
+def test_a_step_that_the_user_waved_off_is_dropped(said: str) -> None:
+    step, gone = WAVED_OFF[said]
+    texts = {1: f"I will next: {step}.", 2: said}
+    state = {("user", "2"): Fact(seq=2, kind="user", key="2", value=said)}
+    found = checked((Item("next_steps", step, (1,)),), Sources(shown=texts, boundary=2, state=state))
+    assert bool(found.dropped) == gone
+    assert not gone or "waved off" in found.dropped[0]

@@ -270,14 +270,17 @@ def _fill_messages(page: Page, state: State, kept: Sequence[int], budget: int) -
     """User messages, newest first within their share, shown in the order of the log.
 
     Verbatim while two thirds of the share last (one message may take a third, an open request all of it),
-    else the first words. A message that is one sentence among the constraints is not said twice.
+    else the first words. A message that is one sentence among the constraints is not said twice, nor is one that the
+    user repeated: its newest place counts.
     """
     chosen: list[Line] = []
     rest: list[int] = []
+    said: set[str] = set()
     left, verbatim = budget - 8, budget * 2 // 3
     for number, fact in enumerate(user_messages(state, kept)):
-        if number and is_constraint(state, fact.value):
+        if number and (fact.value in said or is_constraint(state, fact.value)):
             continue
+        said.add(fact.value)
         mark = task_mark(state, fact.seq)
         line = Line(f"{mark}{fact.value}", (fact.seq,))
         cost = page.cost_of_line(line)

@@ -23,6 +23,12 @@ _PRINTED = re.compile(
     r"|\":|\\n|[;{]\s*$|=>|</|\w\(\)|\s{4,}\S",
 )
 _SIGNS = re.compile(r"[^\w\s]|\d")
+SHORT_MESSAGE = 160
+"""Characters of two sentences that belong together; longer ones speak of several things."""
+SHORT_LIMIT = 8
+"""Words of a limit that may only point: a longer one says what it is about."""
+_VALUE = re.compile(r"\d")
+
 LONGEST_SENTENCE = 1_000
 
 _LIMIT = re.compile(
@@ -30,7 +36,7 @@ _LIMIT = re.compile(
     r"?n[o']t|never|must|mustn['’]?t|only|always|without|avoid|unless|until|at (?:most|least)"
     r"|(?:no|not) (?:more|less|later|longer) than|make sure|ensure|should ?n[o']t|shouldn['’]?t|should not"
     r"|cannot"
-    r"|can['’]?t|required?|keep|leave|forbid(?:den)?|not allowed|instead|rather than|prefer|no new|no need"
+    r"|can['’]?t|required?|keep|leave|forbid(?:den)?|not allowed|instead|rather than|prefer(?:s|red)?|no new|no need"
     r"|exactly"
     r"|(?<!\bi )(?:have to|has to|needs? to)|stop|not?\b(?=[^.?!]*\bbut\b)|limit(?:ed)? to|maximum|minimum"
     r"|stick to|no\s+\w+ing"
@@ -223,6 +229,13 @@ def own_words(text: str) -> str:
     if "```" in text:
         text = "".join(text.split("```")[::2])
     return "\n".join(line for line in text.split("\n") if is_prose(line))
+
+
+def only_points(sentence: str, with_the_one_before: str) -> bool:
+    """Whether a limit means nothing without the sentence before it: that one gives a value ("Budget cap is $956.") and
+    the limit names none of its own."""
+    before = with_the_one_before[: -len(sentence)]
+    return bool(_VALUE.search(before)) and not _VALUE.search(sentence) and len(sentence.split()) <= SHORT_LIMIT
 
 
 def is_limit(sentence: str) -> bool:

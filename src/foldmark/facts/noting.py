@@ -79,13 +79,17 @@ def _note_user(ledger: Ledger, reading: Reading) -> None:
 
 def _note_limits(ledger: Ledger, reading: Reading, own: str) -> None:
     """Constraints and corrections: a sentence each, byte-equal; a list under `Never:` is one for each of its
-    items."""
+    items. One that only points ("Never exceed it.") takes the sentence before it along."""
     count, header = 0, ""
     for line_number, line in enumerate(own.split("\n")):
         is_item = bool(intent.BULLET.match(line))
         header = header if is_item or not line.strip() else ""
+        before = ""
         for sentence in intent.sentences(line):
             kind = "constraint" if header and is_item else _limit_kind(sentence, is_first=line_number == 0)
+            said, before = f"{before} {sentence}", sentence
+            if kind and said in line and len(said) <= intent.SHORT_MESSAGE and intent.only_points(sentence, said):
+                sentence = said  # noqa: PLW2901
             if not kind or count >= MOST_LIMITS or len(sentence) > intent.LONGEST_SENTENCE:
                 continue
             if sentence.endswith((":", "：")):

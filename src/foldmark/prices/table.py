@@ -31,7 +31,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     output: float
     """Output."""
     writes: tuple[tuple[float, float], ...] = ()
-    """(price of a token written to the cache, seconds it stays there unused), the usual one first. None: plain input,
+    """(price of a token written to the cache, seconds it stays there unused), the usual one first. Empty: plain input,
     for 300 seconds."""
     minimum_prefix: int = 1_024
     """The smallest prefix in tokens that is cached."""

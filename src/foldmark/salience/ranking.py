@@ -65,9 +65,10 @@ def _values(rows: list[_Row], order: Iterable[int], chances: dict[str, float], *
     taken: Counter[int] = Counter()
     alike: Counter[str] = Counter()
     said: set[str] = set()
+    often = Counter(line for _, line, *_ in rows)  # what is said again and again is no news
     for at in order:
         unit, line, names, form, share = rows[at]
-        value = unit.score
+        value = unit.score / often[line]
         for name in names:
             value += NAMES * chances[name]
         if not falling:

@@ -15,7 +15,7 @@ import msgspec
 from foldmark.asking import Reply
 from foldmark.checkpoint import Item
 from foldmark.errors import SummaryRejected
-from foldmark.narrative import FIELDS, INSTRUCTION_LINES, MOST_CHARACTERS, MOST_ITEMS
+from foldmark.narrative import FIELDS, INSTRUCTION_LINES, MOST_CHARACTERS, MOST_ITEMS, MOST_REFS
 from foldmark.render import TAG
 from foldmark.story.forms import Found, Statement, find_statements
 from foldmark.words import words
@@ -189,7 +189,7 @@ def _bounded(found: Found, echo: frozenset[str]) -> Told:
         if known := kept.get(key):
             notes["said twice"] += 1
             item = msgspec.structs.replace(
-                known, refs=tuple(dict.fromkeys(known.refs + item.refs)), why=known.why or item.why
+                known, refs=tuple(dict.fromkeys(known.refs + item.refs))[:MOST_REFS], why=known.why or item.why
             )
         if item.text.endswith(" …") and not statement.text.endswith("…"):
             notes[f"cut to {MOST_CHARACTERS} characters"] += 1

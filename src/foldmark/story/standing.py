@@ -29,6 +29,12 @@ _TELLS_THE_END = re.compile(
     r"|annul\w+|cancelad\w+|anulad\w+)\b|取消|已完成|不再|中止|完了|やめ|취소|완료",
     re.IGNORECASE,
 )
+_WAVES_OFF = re.compile(
+    r"\b(?:never ?mind|forget (?:about )?(?=the|that|it)|cancel|scrap|call off|abandon"
+    r"|(?:do not|don['’]?t) bother (?:with|to)|no need (?:to|for))\s+(?P<what>[^.,;:!?()]{3,120})",
+    re.IGNORECASE,
+)
+"""A user who takes back what the agent announced. Plain orders (drop, skip, leave) are no taking back."""
 _TELLS_THE_PAST = re.compile(r"\b(?:was|were|has been|have been|had been|already|instead of)\b", re.IGNORECASE)
 _NO = re.compile(
     r"\b(?:not|no|never|none|without|avoid\w*|don['’]?t|doesn['’]?t|cannot|can['’]?t|won['’]?t|must ?n['’]?t|instead of"
@@ -129,6 +135,19 @@ def against_the_state(item: Item, state: State) -> str:
             continue
         if (found := _alike(own, fact)) >= REVIVES and found > alive and not _asked_again(own, fact, state):
             return f"takes up again what is {fact.status}: {fact.value[:80]!r} (event:{fact.seq})"
+    return _waved_off(item, own, state)
+
+
+def _waved_off(item: Item, own: frozenset[str], state: State) -> str:
+    """Why a step is dropped that the user has taken back in plain words, and not asked for again since."""
+    leading = frozenset(words(item.text)[:2])
+    for said in _of(state, "user"):
+        for match in _WAVES_OFF.finditer(said.value[:2_000]):
+            what = _content(match["what"])
+            shared = len(own & what)
+            is_it = shared >= REVIVES * len(what) if len(what) > 1 else bool(what & leading)
+            if what and is_it and not _asked_again(own, said, state):
+                return f"takes up again what the user waved off: {match[0][:80]!r} (event:{said.seq})"
     return ""
 
 
