@@ -230,13 +230,14 @@ class _Telling:
         """Read, check and merge an answer. Raises SummaryRejected."""
         answer = tell(reply, instructions=self.lines, may_be_empty=bool(self.items or self.at))
         self.reasons += answer.notes
-        if not answer.items:
-            return  # nothing new in this part: what was told stands
+        if not answer.items:  # nothing new in this part: what was told stands, but for work of an older boundary
+            self.items = self.items if self.at else merged(self.items, (), self.matter.sources.state)
+            return
         found = checked(answer.items, self.matter.sources, self.items)
         items, dropped = tuple(found.items), list(found.dropped)
-        kept = self._hooked("after", self.hooks.after, items)
-        if kept is not None and tuple(kept) != items:
-            again = checked(tuple(kept), self.matter.sources, self.items)
+        kept = self._hooked("after", self._after if self.hooks.after else None, items)
+        if kept is not None and kept != items:
+            again = checked(kept, self.matter.sources, self.items)
             items, dropped = tuple(again.items), [*dropped, *again.dropped]
         if found.dropped and not items:
             raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
@@ -244,6 +245,11 @@ class _Telling:
         if found.repaired:
             self.reasons.append(f"{found.repaired} statement(s) had their events, reason or field corrected by code")
         self.items = merged(self.items, items, self.matter.sources.state)
+
+    def _after(self, items: tuple[Item, ...]) -> tuple[Item, ...] | None:
+        """What `hooks.after` keeps; what it returns beside items is an error of the hook, not of the model."""
+        kept = self.hooks.after(items) if self.hooks.after else None
+        return None if kept is None else tuple(msgspec.convert(msgspec.to_builtins(item), Item) for item in kept)
 
     def _hooked(self, name: str, hook: Callable[..., Any] | None, *arguments: Any) -> Any:
         """What a hook says; its error is a warning, or ends the attempt when `abort` is set."""
@@ -301,9 +307,10 @@ class _Telling:
 
 
 def _lines_of(prompt: Prompt) -> tuple[str, ...]:
-    """What an answer must not repeat: the lines of the built-in words and of the caller's own."""
+    """What an answer must not repeat: the lines of the built-in words and of the caller's own. One is too short to be
+    counted among them, and an agent that reads it in a record stops using its tools."""
     own = (prompt.system, prompt.instructions, prompt.fork_instructions)
-    return (*INSTRUCTION_LINES, *instruction_lines(*(text for text in own if text)))
+    return (*INSTRUCTION_LINES, *instruction_lines(*(text for text in own if text)), "You have no tools.")
 
 
 def _sound(reply: Reply) -> Reply:

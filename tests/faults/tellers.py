@@ -18,8 +18,7 @@ from foldmark.asking import Ask, Reply, info_of
 from foldmark.events import Usage
 from foldmark.testing import ScriptedModel, items_json
 from foldmark.tokens import count
-from foldmark.wire import openai_strict
-from foldmark.wire.openai_chat import NAME as CHAT
+from foldmark.wire import VARIANTS
 from wire_pairs import broken_pairs
 
 Teller = Callable[[Ask], Any]
@@ -96,9 +95,9 @@ def checked_ask(ask: Ask) -> str:
     """What must hold of every standalone request, checked without our validator as well; its text."""
     assert (ask.mode, ask.body) == ("standalone", None)
     text = ""
-    for wire in (*EVERY_WIRE, openai_strict):
+    for wire in (*EVERY_WIRE, *VARIANTS):
         payload = ask.payload(wire)
-        name = wire.NAME if wire is not openai_strict else CHAT
+        name = wire.NAME.removesuffix("-strict")
         assert wire.validate(payload) == []
         assert errors(payload, name) == []
         assert broken_pairs(wire, payload) == []

@@ -3,6 +3,7 @@ things that are no text. The session's own words stand, every request is valid a
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from contextlib import suppress
@@ -16,6 +17,7 @@ from stories import SYSTEM, Move, moves, told
 from tellers import adds, honest, quoting, shown, twice
 
 from foldmark import BudgetExceeded, Policy, Reply, Session, Summarizer, Usage
+from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
 from foldmark.events import Event, assistant, user
 from foldmark.narrative import FIELDS, MOST_CHARACTERS, MOST_ITEMS
@@ -89,9 +91,11 @@ BEHAVIOURS: dict[str, Any] = {
 }  # fmt: skip
 LOOP: list[Move] = [("call", 150)] * 14
 EVERY = sorted(BEHAVIOURS)
+SMALL = Policy.coding(budget={"target_tokens": 1_500}, admission=RAW)
+BEGUN = [user("Begin."), *pairs_of(14, 150, say="I decided to read it."), user("And now?")]
 
 
-@settings(max_examples=35)
+@settings(max_examples=15)
 @given(
     story=moves,
     script=st.lists(st.sampled_from(EVERY), min_size=1, max_size=5),
@@ -99,22 +103,27 @@ EVERY = sorted(BEHAVIOURS)
     target=st.sampled_from([1_500, 4_000]),
     window=st.sampled_from([1_500, 6_000]),
     fork=st.booleans(),
+    place=st.sampled_from(["user", "system"]),
     wire=st.sampled_from(EVERY_WIRE),
 )
-@example(LOOP * 2, ["empty", "honest"], "", 1_500, 6_000, False, EVERY_WIRE[0]).via("S-SUMQ-01, S-SUMQ-02")
-@example(LOOP * 2, ["honest", "quotes"], "", 1_500, 6_000, False, EVERY_WIRE[1]).via("S-SUMQ-06: it quotes itself")
-@example(LOOP * 2, ["lies"], "", 4_000, 6_000, False, EVERY_WIRE[2]).via("S-LOSS-03, S-LOSS-04, S-LOSS-06")
-@example(LOOP * 2, ["twice"], "", 1_500, 6_000, True, EVERY_WIRE[3]).via("S-LOOP-07: twice its input")
-@example(LOOP * 2, ["raises"], "times out", 1_500, 1_500, False, EVERY_WIRE[0]).via("S-LOOP-09: it always raises")
-@example(LOOP * 2, ["cut"], "honest", 1_500, 1_500, False, EVERY_WIRE[1]).via("S-SUMQ-03, S-SUMQ-07: a chain")
-@example(LOOP * 2, ["no usage", "a strange usage", "a strange name"], "", 1_500, 6_000, False, EVERY_WIRE[0])
+@example(LOOP * 2, ["empty", "honest"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0]).via("S-SUMQ-01, S-SUMQ-02")
+@example(LOOP * 2, ["honest", "quotes"], "", 1_500, 6_000, False, "user", EVERY_WIRE[1]).via(
+    "S-SUMQ-06: it quotes itself"
+)
+@example(LOOP * 2, ["lies"], "", 4_000, 6_000, False, "user", EVERY_WIRE[2]).via("S-LOSS-03, S-LOSS-04, S-LOSS-06")
+@example(LOOP * 2, ["twice"], "", 1_500, 6_000, True, "user", EVERY_WIRE[3]).via("S-LOOP-07: twice its input")
+@example(LOOP * 2, ["raises"], "times out", 1_500, 1_500, False, "user", EVERY_WIRE[0]).via(
+    "S-LOOP-09: it always raises"
+)
+@example(LOOP * 2, ["cut"], "honest", 1_500, 1_500, False, "user", EVERY_WIRE[1]).via("S-SUMQ-03, S-SUMQ-07: a chain")
+@example(LOOP * 2, ["no usage", "a strange usage", "a strange name"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0])
 def test_whatever_a_model_does_the_session_stays_true_valid_small_and_goes_on(
-    story: list[Move], script: list[str], other: str, target: int, window: int, fork: bool, wire: Any
+    story: list[Move], script: list[str], other: str, target: int, window: int, fork: bool, place: str, wire: Any
 ) -> None:
     first = ScriptedModel(*(BEHAVIOURS[name] for name in script * 8), window=window)
     chain = (first, ScriptedModel(BEHAVIOURS[other], name="other", window=window)) if other else (first,)
     clock = FixedClock()
-    policy = Policy.coding(budget={"target_tokens": target}, admission=RAW, window=12_000)
+    policy = Policy.coding(budget={"target_tokens": target}, admission=RAW, window=12_000, layout={"checkpoint": place})
     made = Summarizer(models=chain, fork=fork, limits=Limits(parts=4))
     session = Session("s", policy=policy, summarizer=made, clock=clock)
     # Some rounds first, so that something is due in each of the three chapters that follow.
@@ -197,14 +206,34 @@ def _pace_is_kept(session: Session) -> None:
             assert asked[at].time - asked[at - 1].time >= 300
 
 
+def test_an_awaited_model_comes_to_the_same_as_a_plain_one() -> None:
+    """Every behaviour once in each colour: outcome, failures and record are the same."""
+
+    def ended(report: Any, session: Session) -> tuple[Any, ...]:
+        return report.outcome, [call.failure for call in report.calls], [one.text for one in session.control.history()]
+
+    async def awaited(name: str) -> tuple[Any, ...]:
+        async def model(ask: Ask) -> Any:
+            return ScriptedModel(BEHAVIOURS[name])(ask)
+
+        model.info = ScriptedModel().info  # type: ignore[attr-defined]
+        made = AsyncSession("s", policy=SMALL, model=model, clock=FixedClock())
+        await made.record(*BEGUN)
+        return ended(await made.compact(force=True, window=64_000), made.session)
+
+    for name in EVERY:
+        session = Session("s", policy=SMALL, model=ScriptedModel(BEHAVIOURS[name]), clock=FixedClock())
+        session.record(*BEGUN)
+        assert ended(session.compact(force=True, window=64_000), session) == asyncio.run(awaited(name)), name
+
+
 def test_each_behaviour_of_this_file_is_met_by_a_session() -> None:
     """Every sort of answer is asked for and gives an outcome; the good ones are told, the others are not."""
     outcomes: dict[str, set[str]] = {}
     for name, behaviour in BEHAVIOURS.items():
-        policy = Policy.coding(budget={"target_tokens": 3_000}, admission=RAW)
         model = ScriptedModel(behaviour)
-        session = Session("s", policy=policy, model=model, clock=FixedClock())
-        session.record(user("Begin."), *pairs_of(20, 200, say="I decided to read it."), user("And now?"))
+        session = Session("s", policy=SMALL, model=model, clock=FixedClock())
+        session.record(*BEGUN)
         outcomes.setdefault(session.request(window=64_000).report.outcome, set()).add(name)
         assert model.asks, name
         check(session.peek(EVERY_WIRE[0]))

@@ -10,9 +10,9 @@ from tellers import honest, telling, told
 
 from foldmark import BudgetExceeded, Policy, Reply, Usage
 from foldmark.asking import Ask
+from foldmark.checkpoint import Item
 from foldmark.events import assistant, user
 from foldmark.summarizer import Hooks
-from foldmark.testing import ScriptedModel
 from foldmark.tokens import count
 from foldmark.wire import WIRES, openai_chat
 
@@ -139,6 +139,17 @@ def test_hooks_run_for_a_call_that_fails_too(answer: Any) -> None:
     assert len(replied) == (0 if isinstance(answer, BaseException) else len(asked))
 
 
+@pytest.mark.parametrize("kept", [[5], "abc", [None], [Item("decisions", "I decided to go on.", ("x",))], 7])  # type: ignore[arg-type]
+def test_a_hook_that_returns_no_items_is_a_warning_and_not_the_models_fault(kept: Any) -> None:
+    """S-OBS-01: what a hook gives back beside items is passed over by name; the answer that was paid for stands."""
+    session, _ = telling(honest, policy=POLICY, hooks=Hooks(after=lambda items: kept))
+    session.record(user("Go."), *pairs_of(20, 300, say="I decided to go on."))
+    report = session.compact(force=True, window=128_000)
+    assert report.outcome == "applied"
+    assert any("hook after" in warning for warning in report.warnings)
+    assert session.control.history()[-1].narrative
+
+
 def test_a_hook_may_veto_a_call_and_the_session_is_as_it_was() -> None:
     """S-OBS-02: a hook that sees what would be told says no: nothing is asked, nothing is changed."""
 
@@ -160,7 +171,6 @@ def test_the_ledger_of_this_file_can_count() -> None:
     session.record(user("Go."), *pairs_of(20, 300, say="I decided to go on."))
     report = session.compact(force=True, window=128_000)
     assert report.calls[0].usage.input == model.asks[0].tokens > count(model.asks[0].prompt) - 1
-    assert isinstance(model, ScriptedModel)
     session.record(user("word " * 7_500))
     with pytest.raises(BudgetExceeded):
         session.request(window=8_192)

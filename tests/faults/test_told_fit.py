@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scenes import RAW, checked, checked_on_all, lines_of, pair, pairs_of, text_of
 from tellers import checked_ask, honest, shown, telling
 
-from foldmark import Policy, Reply, Session, Usage
+from foldmark import Policy, Usage
 from foldmark.events import Event, Image, Reasoning, Text, ToolCall, ToolResult, assistant, injected, result, user
 from foldmark.summarizer import Limits
 from foldmark.tokens import count
@@ -225,6 +225,4 @@ def test_the_refusals_of_this_file_are_heard() -> None:
     session, model = telling(REFUSED, policy=WHOLE, window=6_000)
     session.record(user("Go."), *pairs_of(60, 400))
     assert {call.failure for call in session.compact(force=True, window=400_000).calls} == {"too_long"}
-    assert isinstance(session, Session)
     assert len(model.asks) == 2
-    assert isinstance(Reply(), Reply)

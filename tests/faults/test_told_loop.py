@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import RAW, applied, checked, checked_on_all, fresh, pair, pairs_of, text_of
+from scenes import EVERY_WIRE, RAW, applied, checked, checked_on_all, pair, pairs_of, text_of
 from tellers import checked_ask, honest, quoting, telling, told, twice
 
-from foldmark import BudgetExceeded, Policy, PolicyError, Reply, Session, SQLiteStore, Usage
+from foldmark import BudgetExceeded, Policy, PolicyError, Session, SQLiteStore, Usage
 from foldmark.events import assistant, injected, user
 from foldmark.summarizer import Limits
 from foldmark.testing import FixedClock, ScriptedModel
@@ -145,8 +145,7 @@ def test_over_the_hard_limit_there_is_a_way_down_though_the_past_does_not_fit_th
     assert bool(model.asks) == (summary_window > 400)
 
 
-@pytest.mark.parametrize("words", ["boom", ""])
-def test_a_model_that_always_raises_is_asked_three_times_in_fifty_turns(words: str, tmp_path: Path) -> None:
+def test_a_model_that_always_raises_is_asked_three_times_in_fifty_turns(tmp_path: Path) -> None:
     """S-LOOP-09: fifty turns above the threshold, each in a process of its own: the breaker's three calls and no more,
     until a person insists, another model is given, or its rest is over."""
     clock, calls = FixedClock(), 0
@@ -166,7 +165,7 @@ def test_a_model_that_always_raises_is_asked_three_times_in_fifty_turns(words: s
 
     for number in range(50):
         clock.advance(61 if number < 3 else 5)
-        model = ScriptedModel(RuntimeError(words))
+        model = ScriptedModel(RuntimeError("boom"))
         assert turn(number, model) == "degraded", "each turn is due"
         calls += len(model.asks)
     assert calls == 3
@@ -175,7 +174,7 @@ def test_a_model_that_always_raises_is_asked_three_times_in_fifty_turns(words: s
     assert len(other.asks) == 1, "another model has done nothing wrong"
     turn(61, by_hand, force=True)
     assert len(by_hand.asks) == 1
-    failing = ScriptedModel(RuntimeError(words))
+    failing = ScriptedModel(RuntimeError("boom"))
     for number in range(62, 65):
         clock.advance(61)
         turn(number, failing)
@@ -238,12 +237,33 @@ def test_our_own_words_are_never_the_users_and_do_not_add_up() -> None:
     assert max(asked[9:]) <= 1.3 * max(asked[2:9]), asked
 
 
+@pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.NAME)
+def test_a_told_record_that_comes_back_is_known_and_recorded_by_nobody(wire: Any) -> None:
+    """S-LOOP-10: the caller re-sends the record with its narrative ten times: the log holds none of it, and it stands
+    once in each request."""
+    session, model = telling(honest, policy=Policy.coding(budget={"target_tokens": 3_000}, admission=RAW))
+    session.record(user("Fix the duplicate charges."), *pairs_of(20, 200, say="I decided to read it."))
+    head = session.store.view(session.key).head
+    for number in range(10):
+        messages = checked(session, wire, window=128_000).payload()[wire.MESSAGES]
+        words = [user("x"), assistant(f"I decided on {number}."), user(f"And {number}?")]
+        mine = wire.write("", [], words)[wire.MESSAGES]
+        assert len(session.follow([*messages, *mine[1:]], wire=wire).new) == 2
+        head += 2
+        assert session.store.view(session.key).head == head
+        session.record(*pairs_of(6, 200, start=100 + number * 10))
+        head += 12
+        session.compact(force=True)
+    assert len(model.asks) > 5
+    text = text_of(session.peek(wire).payload())
+    assert text.count("<foldmark-checkpoint ") == 1
+    assert "told by a model" in text
+
+
 def test_a_good_model_lowers_the_size_in_the_sessions_of_this_file() -> None:
     session, model = telling(lambda ask: told(ask, current_work=[("Step 3.", [6])]))
     session.record(user("Begin."), *pairs_of(30, 300))
     report = session.compact(force=True, window=128_000)
     assert (report.outcome, len(model.asks)) == ("applied", 1)
     assert report.after < report.before
-    assert isinstance(Reply(), Reply)
-    assert fresh() is not None
     assert checked_on_all(session)

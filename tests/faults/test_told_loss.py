@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from scenes import RAW, checked, checked_on_all, classes, pairs_of, text_of
-from tellers import adds, checked_ask, honest, quoting, telling, told
+from tellers import adds, checked_ask, honest, quoting, telling
 from turns import turns
 
 from foldmark import Policy, Session
-from foldmark.checkpoint import Checkpoint, Item
+from foldmark.checkpoint import Checkpoint
 from foldmark.events import ToolCall, assistant, result, user
 from foldmark.narrative import INSTRUCTION_LINES, JSON_SHAPE, MEANINGS, SYSTEM
 from foldmark.reports import Report
@@ -171,7 +171,8 @@ def test_a_constraint_said_once_outlives_every_summary(name: str) -> None:
         constraints = next(one for one in newest(session).sections if one.title.startswith("Constraints"))
         assert any(line.text == RULE and line.refs[0] == 3 for line in constraints.lines)
         for item in newest(session).narrative:
-            assert not (item.field in ("decisions", "next_steps") and "zebra_lib" in item.text), item
+            if "zebra_lib" in item.text and item.field in ("decisions", "next_steps"):
+                assert not item.verified, "what the user forbade is told as proven"
 
 
 @pytest.mark.parametrize("teller", [honest, quoting, adds(current_work=[("Only events 1 to 3 matter", [1])])])
@@ -282,5 +283,3 @@ def test_the_liars_of_this_file_are_heard_where_they_are_right() -> None:
     assert grown(session).outcome == "applied"
     assert any(item.verified for item in newest(session).narrative)
     assert checked_ask(model.asks[0])
-    assert isinstance(newest(session).narrative[0], Item)
-    assert told(model.asks[0], decisions=["a"]).text

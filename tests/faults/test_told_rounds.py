@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -47,6 +48,13 @@ def began(teller: Any, target: int = 3_000) -> Session:
     return session
 
 
+@lru_cache(maxsize=8)
+def life(name: str) -> tuple[Session, list[Checkpoint]]:
+    """A session of ten rounds with one of the tellers, and its records; tests only read it."""
+    session = began(TELLERS[name])
+    return session, lived(session)
+
+
 def lived(session: Session) -> list[Checkpoint]:
     """Ten rounds of work, a compaction behind each. The lock is finished in round 3, the migration cancelled in 5."""
     for number in range(1, ROUNDS + 1):
@@ -72,12 +80,14 @@ LIES = adds(
 )
 
 
-@pytest.mark.parametrize("teller", [honest, quoting, LIES], ids=["honest", "quoting", "lying"])
-def test_ten_compactions_keep_hashes_paths_and_the_first_constraint_to_the_letter(teller: Any) -> None:
+TELLERS = {"honest": honest, "quoting": quoting, "lying": LIES}
+
+
+@pytest.mark.parametrize("teller", TELLERS)
+def test_ten_compactions_keep_hashes_paths_and_the_first_constraint_to_the_letter(teller: str) -> None:
     """S-SUMQ-06, S-LOSS-04: byte-equal in each of ten records and in the requests of every wire, and nothing that looks
     nearly the same stands beside them."""
-    session = began(teller)
-    records = lived(session)
+    session, records = life(teller)
     assert len(records) == ROUNDS
     for record in records:
         assert FIRST in record.text
@@ -95,10 +105,10 @@ def test_ten_compactions_keep_hashes_paths_and_the_first_constraint_to_the_lette
     assert max(record.tokens for record in records) <= 3_000
 
 
-@pytest.mark.parametrize("teller", [honest, LIES], ids=["honest", "lying"])
-def test_a_decision_and_a_failure_keep_their_wording_and_their_events_for_ten_rounds(teller: Any) -> None:
+@pytest.mark.parametrize("teller", ["honest", "lying"])
+def test_a_decision_and_a_failure_keep_their_wording_and_their_events_for_ten_rounds(teller: str) -> None:
     """S-SUMQ-08: told once, in the first round, and never again by the model: the same words and refs in the tenth."""
-    records = lived(began(teller))
+    _, records = life(teller)
     for field, words in (("decisions", DECIDED), ("failed_approaches", FAILED)):
         first = [item for item in records[0].narrative if item.text == words]
         assert [item.field for item in first] == [field]
@@ -107,11 +117,11 @@ def test_a_decision_and_a_failure_keep_their_wording_and_their_events_for_ten_ro
             assert [item for item in record.narrative if item.text == words] == first, record.version
 
 
-@pytest.mark.parametrize("teller", [honest, LIES], ids=["honest", "lying"])
-def test_finished_work_moves_and_cancelled_tasks_stay_cancelled(teller: Any) -> None:
+@pytest.mark.parametrize("teller", ["honest", "lying"])
+def test_finished_work_moves_and_cancelled_tasks_stay_cancelled(teller: str) -> None:
     """S-LOSS-03, S-LOSS-06: from the round on in which the lock was done and the migration cancelled, no record has
     either as a step or as work, and what is open stays open."""
-    records = lived(began(teller))
+    _, records = life(teller)
     open_fields: tuple[Field, ...] = ("next_steps", "current_work")
     for record in records:
         told = [item.text for item in record.narrative if item.field in open_fields]
@@ -122,14 +132,13 @@ def test_finished_work_moves_and_cancelled_tasks_stay_cancelled(teller: Any) -> 
             assert "Add the row lock" not in [line[4:] for line in todos.split("\n") if line.startswith("[ ] ")]
         if record.version > 6:
             assert not [text for text in told if "igrat" in text], record.version
-    if teller is LIES:
+    if teller == "lying":
         assert any("igrat" in item.text for item in records[0].narrative), "before it was cancelled it was a step"
 
 
 def test_work_and_steps_are_those_of_the_newest_answer() -> None:
     """S-SUMQ-08: current work of round one is not current in round ten; the notes are shown to the model each time."""
-    session = began(honest)
-    records = lived(session)
+    session, records = life("honest")
     works = [[item.text for item in record.narrative if item.field == "current_work"] for record in records]
     assert all(len(work) <= 1 for work in works)
     assert works[0] != works[-1]

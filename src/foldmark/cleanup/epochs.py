@@ -30,4 +30,4 @@ def _reach(room: Room, prices: Price | None, growth: float) -> float:
     was added has paid for a rewriting (`prices.swing`)."""
     if prices is None or room.forced or prices.read <= 0:
         return float(room.trigger)
-    return min(float(room.cap), room.landing + swing(prices, landing=room.landing, static=room.static, growth=growth))
+    return min(float(room.cap), room.landing + swing(prices, landing=room.landing, growth=growth))

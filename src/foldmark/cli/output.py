@@ -262,6 +262,8 @@ def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str]
     out.tell(f"session {opened.name}: {len(found):,} events")
     out.print(table)
     _expected(out, expected)
+    if misses := opened.cache_misses():
+        out.tell(misses)
 
 
 def _groups(found: Sequence[Entry], every: bool) -> list[list[Entry]]:

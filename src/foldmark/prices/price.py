@@ -71,11 +71,12 @@ def dollars(units: float, price: Price) -> float | None:
     return None if price.dollars_per_million is None else units * price.dollars_per_million / 1e6
 
 
-def swing(prices: Price, *, landing: int, static: int, growth: float) -> float:
-    """Tokens that a request grows above its `landing` until the rent rule compacts it: X - Y = sqrt(2 g K / r)
-    (docs/explanation/when.md), with K = (w - r) Y + r (Y + h) the cost of a compaction of a warm cache.
+def swing(prices: Price, *, landing: int, growth: float) -> float:
+    """Tokens that a request grows above its `landing` until the rent rule compacts it by code: X - Y = sqrt(2 g K / r)
+    (docs/explanation/when.md), with K = (w - r) Y, what writing the landing anew costs over reading it.
 
-    `landing` Y is above the `static` prefix h; `growth` g is tokens a request. `prices.read` must not be 0.
+    `landing` Y is above the static prefix; `growth` g is tokens a request. `prices.read` must not be 0. True to half of
+    g with a warm cache.
     """
-    cost = (prices.write - prices.read) * landing + prices.read * (landing + static)
+    cost = max(0.0, prices.write - prices.read) * landing
     return sqrt(2 * growth * cost / prices.read)

@@ -26,6 +26,7 @@ from foldmark.story.standing import (
     contradicted,
     gives_orders,
     is_to_the_reader,
+    spoken,
 )
 
 PROVES = 0.5
@@ -94,7 +95,9 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
     if firm and not item.refs:
         return "names no event, and no event proves it"
     if claims_an_approval(item):
-        allowed = approvals(state).intersection((*told, *item.refs))
+        named = {*told, *item.refs}
+        own = (seq for seq in spoken(state) & named if _prove((seq,), claims, content, evidence))
+        allowed = {*approvals(state) & named, *own}
         if not allowed:
             return "claims an approval that no user gave"
         item = msgspec.structs.replace(item, refs=tuple(sorted({*item.refs, *allowed}))[:MOST_REFS])

@@ -45,6 +45,7 @@ _NUMBER = re.compile(
     r"|months?|years?|[KMGT]i?B|bytes?|px|x|fps|rps|qps|req/s|dollars?|euros?)\b)?",
     re.ASCII,
 )
+_LONG_NUMBER = re.compile(r"(?<!\w)\d{19,}(?!\w)", re.ASCII)
 _SETS = re.compile(
     r"(?:[=:$€£¥]|\b(?:set to|equal to|(?:limit|max|maximum|minimum|timeout|ttl|size|value|retries) (?:of|is|to|at)"
     r"|limit|timeout|ttl|retries|port|version|level|line|code|status|HTTP))\s?$",
@@ -103,6 +104,8 @@ class _Reading:
                 yield Claim(match[0], (Way(match[0]),), parts=tuple(re.findall(r"\w+", match[0])), in_line=True)
         yield from self._tokens()
         yield from self._names()
+        for match in self._take(_LONG_NUMBER):  # no quantity any more, and beyond what is compared as one
+            yield plain(match[0])
         for match in self._take(_NUMBER):
             yield self._number(match)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from foldmark.checkpoint import Fact, Field, Item
 from foldmark.narrative import FIELDS, MOST_ITEMS, MOST_REFS
@@ -40,7 +41,7 @@ def merged(
         old = [item for item in still if item.field == field]
         out[field], differing = _added(old, out[field])
         found += differing
-    out["conflicts"] = _added(out["conflicts"], found)[0]
+    out["conflicts"] = _added(out["conflicts"], found[-MOST_ITEMS:])[0]
     return tuple(item for field in FIELDS for item in _at_most(out[field]))
 
 
@@ -88,7 +89,7 @@ def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:
 
 
 def _words(item: Item) -> frozenset[str]:
-    return frozenset(content_of(claims_of(f"{item.text} {item.why}")[1]))
+    return _read(f"{item.text} {item.why}")[1]
 
 
 def _values(item: Item) -> frozenset[str]:
@@ -100,8 +101,15 @@ def _names(item: Item) -> frozenset[str]:
     return frozenset(claim.text for claim in _claims(item) if not _is_value(claim))
 
 
-def _claims(item: Item) -> list[Claim]:
-    return claims_of(f"{item.text} {item.why}")[0]
+def _claims(item: Item) -> tuple[Claim, ...]:
+    return _read(f"{item.text} {item.why}")[0]
+
+
+@lru_cache(maxsize=4_096)
+def _read(text: str) -> tuple[tuple[Claim, ...], frozenset[str]]:
+    """(claims, plain words) of a text; every item is compared with every other of its field."""
+    claims, rest = claims_of(text)
+    return tuple(claims), frozenset(content_of(rest))
 
 
 def _is_value(claim: Claim) -> bool:

@@ -113,11 +113,16 @@ def claims_an_approval(item: Item) -> bool:
 
 
 def approvals(state: State) -> frozenset[int]:
-    """The events in which a user could have allowed something: the user's own, and what they answered to."""
+    """The events in which the user allowed something, as code has seen it: an approval, or the answer to a question."""
     granted = {ref for fact in _of(state, "approval") if fact.status == "granted" for ref in (fact.seq, *fact.refs)}
-    answered = {fact.seq for fact in _of(state, "question")}
-    spoken = {int(key) for kind, key in state if kind == "user" and key.isdigit()}
-    return frozenset(granted | answered | spoken)
+    return frozenset(granted | {fact.seq for fact in _of(state, "question")})
+
+
+def spoken(state: State) -> frozenset[int]:
+    """The user's own messages, but those that forbid or refuse. One of them shows an approval only when it says so
+    itself: that there is a message at all allows nothing."""
+    said = ((key, fact) for (kind, key), fact in state.items() if kind == "user" and key.isdigit())
+    return frozenset(int(key) for key, fact in said if not _NO.search(fact.value))
 
 
 def against_the_state(item: Item, state: State) -> str:
@@ -173,9 +178,9 @@ def _alike(own: frozenset[str], fact: Fact) -> float:
 
 
 def _asked_again(own: frozenset[str], fact: Fact, state: State) -> bool:
-    """Whether a newer message of the user speaks of the same."""
-    later = (said for said in _of(state, "user") if said.seq > fact.seq)
-    return any(len(own & _content(said.value)) >= REVIVES * len(own) for said in later)
+    """Whether a newer message of the user speaks of the same, apart from what it takes back."""
+    later = (_WAVES_OFF.sub(" ", said.value) for said in _of(state, "user") if said.seq > fact.seq)
+    return any(len(own & _content(said)) >= REVIVES * len(own) for said in later)
 
 
 def _content(text: str) -> frozenset[str]:

@@ -112,9 +112,10 @@ def rent_point(
     if growth is None:
         growth = (measured.whole - min(measured.past)) / len(measured.past) if measured.past else 1_000.0
     growth = max(growth, 1.0)
-    root = swing(prices, landing=measured.landed - room.static, static=room.static, growth=growth)
+    root = swing(prices, landing=measured.landed - room.static, growth=growth)
     asked = INSTRUCTION_TOKENS + (prices.output if call.mode == "fork" else call.output) * call.answer_tokens
-    added = {"code": 0.0, "fork": asked, "standalone": call.price * call.parts * asked}[call.mode]
+    fork = asked + prices.read * measured.landed  # it reads the whole request
+    added = {"code": 0.0, "fork": fork, "standalone": call.price * call.parts * asked}[call.mode]
     spared = policy.expected.pause_chance * prices.write * growth / prices.read
     away = sqrt(root**2 + 2 * growth * added / prices.read + spared**2) - spared
     away = max(away, _least(policy, room, measured))
