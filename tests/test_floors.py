@@ -25,7 +25,7 @@ FLOORS: list[list[str]] = [
         *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory"],
         *["sqlite", "records", "prompts", "story", "forking"],
     ],
-    ["matter", "narrating", "spending", "flows"],
+    ["gauging", "account", "hooking", "matter", "narrating", "spending", "flows"],
     ["driving", "resolving", "control", "session"],
     ["aio", "testing", "importers", "importing"],
     ["doctor"],

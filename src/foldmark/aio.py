@@ -7,16 +7,17 @@ waited for, so that it is either done or not.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from foldmark.asking import Ask, Model, is_async
 from foldmark.control import Control
 from foldmark.drafts import Request
-from foldmark.driving import advance, throw, with_seconds
-from foldmark.errors import PolicyError
+from foldmark.driving import advance, close, in_time, is_open, throw
 from foldmark.events import Event
 from foldmark.following import Followed
 from foldmark.policy import Policy
@@ -40,6 +41,7 @@ class AsyncSession:
     ) -> None:  # fmt: skip
         self.session = Session(session, **options)
         self.session.summarizer = chosen(model, summarizer, sync=False)
+        self.session.awaits = True
 
     @property
     def name(self) -> str:
@@ -48,7 +50,18 @@ class AsyncSession:
 
     @property
     def policy(self) -> Policy:
+        """As `Session.policy`."""
         return self.session.policy
+
+    @property
+    def system(self) -> str:
+        """As `Session.system`."""
+        return self.session.system
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """As `Session.tools`."""
+        return self.session.tools
 
     @property
     def control(self) -> Control:
@@ -59,32 +72,50 @@ class AsyncSession:
         """As `Session.record`."""
         return await asyncio.to_thread(self.session.record, *events)
 
-    async def follow(self, messages: Sequence[Any], **options: Any) -> Followed:
-        """As `Session.follow`."""
-        return await asyncio.to_thread(self.session.follow, messages, **options)
+    async def follow(
+        self, messages: Sequence[Any], *, wire: Any = None, system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None, retry: bool = True,
+        progress: Callable[[int, int], Any] = lambda done, total: None,
+    ) -> Followed:  # fmt: skip
+        """As `Session.follow`. `progress` is told in a thread."""
+        return await asyncio.to_thread(
+            self.session.follow, messages, wire=wire, system=system, tools=tools, retry=retry, progress=progress
+        )
+
+    async def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
+        """As `Session.locate`."""
+        return await asyncio.to_thread(self.session.locate, events, retry=retry)
+
+    async def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """As `Session.describe`."""
+        await asyncio.to_thread(self.session.describe, system=system, tools=tools)
+
+    async def remember(self, meta: Mapping[str, str]) -> None:
+        """As `Session.remember`."""
+        await asyncio.to_thread(self.session.remember, meta)
 
     async def request(
         self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None,
         window: int | None = None, max_output: int | None = None, wire: Any = None, model: str = "",
-        focus: str = "", context: Mapping[str, Any] | None = None,
+        focus: str = "", context: Mapping[str, Any] | None = None, policy: Policy | None = None,
     ) -> Request:  # fmt: skip
-        """As `Session.request`."""
-        inner = self.session
-        frame = await asyncio.to_thread(inner.frame, system, tools, window, max_output, wire, model)
-        report = None
-        if inner.policy.run == "inline":
-            report = await drive(inner.compaction(frame, focus=focus, context=context or {}), inner.lock)
-        return await asyncio.to_thread(inner.build, frame, report)
+        """As `Session.request`. Cancelled before the compaction is committed, it leaves the session as it was."""
+        steps = self.session.request_steps(
+            system=system, tools=tools, window=window, max_output=max_output, wire=wire, model=model, focus=focus,
+            context=context, policy=policy,
+        )  # fmt: skip
+        return await drive(steps, self.session.lock)
 
     async def compact(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
-        context: Mapping[str, Any] | None = None, by_code: bool = False,
+        context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
     ) -> Report:  # fmt: skip
         """As `Session.compact`. Cancelled, it leaves the session as it was."""
-        inner = self.session
-        frame = await asyncio.to_thread(inner.frame, None, None, window, max_output, None, "")
-        steps = inner.compaction(frame, force=force, focus=focus, context=context or {}, by_code=by_code)
-        return await drive(steps, inner.lock)
+        steps = self.session.compact_steps(
+            force=force, focus=focus, window=window, max_output=max_output, context=context, by_code=by_code,
+            policy=policy,
+        )  # fmt: skip
+        return await drive(steps, self.session.lock)
 
     async def overflowed(self, error: Any) -> Report | None:
         """As `Session.overflowed`."""
@@ -106,6 +137,10 @@ class AsyncSession:
         """As `Session.explain`."""
         return await asyncio.to_thread(self.session.explain)
 
+    async def cache_misses(self) -> str:
+        """As `Session.cache_misses`."""
+        return await asyncio.to_thread(self.session.cache_misses)
+
     async def next_compaction(self) -> tuple[int, str]:
         """As `Session.next_compaction`."""
         return await asyncio.to_thread(self.session.next_compaction)
@@ -118,39 +153,52 @@ async def drive(steps: Generator[Ask, Any, Result], lock: AbstractContextManager
         while not done:
             try:
                 answer = await _call(value)
-            except PolicyError:
-                raise  # the caller's mistake is the caller's to hear of
             except Exception as error:
                 done, value = await _step(lock, throw, steps, error)
             else:
                 done, value = await _step(lock, advance, steps, answer)
-        return value  # type: ignore[no-any-return]
-    finally:
-        steps.close()
+    except GeneratorExit:
+        raise  # the event loop is gone, and with it whoever could wait: the steps end with the last that holds them
+    except BaseException as error:
+        if is_open(steps):
+            await _step(lock, close, steps, error)
+        raise
+    return value  # type: ignore[no-any-return]
 
 
 async def _step(lock: AbstractContextManager[Any], move: Callable[..., tuple[bool, Any]], *arguments: Any) -> Any:
-    """One step in a thread, to its end also when we are cancelled meanwhile: a generator that runs cannot be closed.
-    What is raised inside never meets the future: a StopIteration would hang it, so `move` returns (done, value)."""
+    """One step in a thread, to its end however often we are cancelled meanwhile: a generator that runs cannot be
+    closed, and a commit is done or not. The cancellation is raised then.
+
+    What is raised inside never meets the future: a StopIteration would hang it, so `move` returns (done, value).
+    """
 
     def locked() -> tuple[bool, Any]:
         with lock:
             return move(*arguments)
 
-    running = asyncio.ensure_future(asyncio.to_thread(locked))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise
+    # A bare future and no task: when a loop shuts down it cancels all tasks, and a thread cannot be cancelled.
+    running = asyncio.get_running_loop().run_in_executor(None, copy_context().run, locked)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        running.exception()  # so that the loop does not say it was never looked at
+        raise cancelled
+    return running.result()
 
 
 async def _call(ask: Ask) -> Any:
     """One call of a model within its time; TimeoutError after it."""
     started = time.monotonic()
-    call = ask.model(ask) if is_async(ask.model) else asyncio.to_thread(_plainly, ask)
-    answer = await asyncio.wait_for(call, ask.timeout_seconds)
-    return with_seconds(answer, time.monotonic() - started)
+    async with asyncio.timeout(ask.timeout_seconds):
+        answer = ask.model(ask) if is_async(ask.model) else await asyncio.to_thread(_plainly, ask)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    return in_time(ask, answer, time.monotonic() - started)
 
 
 def _plainly(ask: Ask) -> Any:

@@ -22,17 +22,20 @@ Mode = Literal["standalone", "fork"]
 Finish = Literal["stop", "length", "refusal", "tool_calls", "unknown"]
 
 UNKNOWN_SUMMARY_WINDOW = 8_192
-"""Window of a summary model that nobody described: the smallest in use, so that a request never overflows it."""
+"""Window of a summary model that nobody described: the smallest in use, so that a request never overflows it. It makes
+a long past many small calls, one after the other: say the true window where you know it."""
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model. `window` is its context window in tokens, `schema` says whether it can be bound to a
-    JSON schema, `factor` how many of its tokens one of ours (o200k) takes at most."""
+    JSON schema, `factor` how many of its tokens one of ours (o200k) takes at most, `output` how many tokens an answer
+    has at most (0: not known)."""
 
     name: str = "model"
     window: int = UNKNOWN_SUMMARY_WINDOW
     schema: bool = False
     factor: float = 1.15
+    output: int = 0
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ def changed(value: _Options, changes: Mapping[str, Any], path: str = "") -> _Opt
     says where `value` stands. Raises PolicyError for unknown names and wrong types."""
     fields: dict[str, Any] = {}
     for key, new in changes.items():
-        _check_name(key, value.__struct_fields__, path)
+        check_name(key, value.__struct_fields__, path)
         old = getattr(value, key)
         if isinstance(new, Mapping) and key in _MADE_OF:
             fields[key] = _MADE_OF[key](new)
@@ -42,7 +42,7 @@ def changed(value: _Options, changes: Mapping[str, Any], path: str = "") -> _Opt
 def price(given: Mapping[str, Any]) -> Price:
     """A Price from a mapping of its fields. Raises PolicyError."""
     for key in given:
-        _check_name(key, Price.__struct_fields__, "prices.")
+        check_name(key, Price.__struct_fields__, "prices.")
     try:
         return msgspec.convert(given, Price)
     except msgspec.ValidationError as error:
@@ -52,7 +52,7 @@ def price(given: Mapping[str, Any]) -> Price:
 def table(given: Mapping[str, Any]) -> PriceTable:
     """A PriceTable from `as_of` and its rows as `model`; from nothing, an empty one. Raises PolicyError."""
     for key in given:
-        _check_name(key, ("as_of", "model"), "price_table.")
+        check_name(key, ("as_of", "model"), "price_table.")
     try:
         return PriceTable(msgspec.convert(given.get("model", ()), tuple[Row, ...]), str(given.get("as_of", "")))
     except msgspec.ValidationError as error:
@@ -62,7 +62,8 @@ def table(given: Mapping[str, Any]) -> PriceTable:
 _MADE_OF: dict[str, Callable[[Mapping[str, Any]], Any]] = {"prices": price, "price_table": table}
 
 
-def _check_name(key: str, known: Sequence[str], path: str) -> None:
+def check_name(key: str, known: Sequence[str], path: str) -> None:
+    """Raises PolicyError, with the nearest known name, for a name that is not among the known ones."""
     if key not in known:
         near = get_close_matches(str(key), known, 1)
         hint = f" Did you mean {path}{near[0]}?" if near else f" Known are {', '.join(known)}."

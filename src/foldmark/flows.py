@@ -5,11 +5,12 @@ The whole system on one page. Knows nothing of sessions, threads, event loops or
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from foldmark.account import UNASKED, Account, lasting, paused, refusal, without_narrative
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask
@@ -18,26 +19,28 @@ from foldmark.bar import state_bar
 from foldmark.budget import room_for
 from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
-from foldmark.compose import compose, unit_limit, with_shortened
-from foldmark.drafts import Request
-from foldmark.errors import HeadMoved, SummaryError
+from foldmark.compose import compose, trimmed, unit_limit, with_shortened
+from foldmark.drafts import Request, cost
+from foldmark.errors import HeadMoved, StaleBoundary, SummaryError, SummaryRejected
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
+from foldmark.gauging import gauge
 from foldmark.kinds import on_screen
 from foldmark.loading import locate
 from foldmark.matter import Parent, gather, with_fork
-from foldmark.narrating import BY_CODE, Asking, Told, insist, narrate, paused, standing
+from foldmark.narrating import Asking, narrate
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     Trial,
     after_request,
     applied,
-    broken_off,
+    beaten,
     failed,
     ineffective,
     named,
     not_due,
+    noted,
     request_report,
 )
 from foldmark.pacing import first_reported, may_ask, resting
@@ -51,10 +54,14 @@ from foldmark.selection import Span, select, unused
 from foldmark.spending import coming, spent
 from foldmark.store import Context, Frame, Key, Store, Where
 from foldmark.summarizer import Summarizer, names_of
-from foldmark.triggers import due, is_cold, sizes, static_warning
+from foldmark.triggers import due, is_cold, static_warning
 from foldmark.validation import validate
 from foldmark.words import words
-from foldmark.written import noted, ours
+from foldmark.written import noted as remembered
+from foldmark.written import ours
+
+Choice = Callable[[], tuple[Summarizer | None, str]]
+"""Chooses a summarizer when a compaction is due: (it, what went wrong)."""
 
 
 def record(
@@ -100,46 +107,52 @@ def request(
     if not peek:
         store.sent(key, after_request(view.state, frame, mark, made, now, policy.prices), expected=view.mark)
         store.wrote(key, ours(made))
-        noted(made)
+        remembered(made)
     return made
 
 
 def compact(
-    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, force: bool = False, why: str = "manual",
-    focus: str = "", context: Mapping[str, Any] = {}, summarizer: Summarizer | None = None,
-    parent: Parent | None = None,
+    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, clock: Callable[[], float] | None = None,
+    force: bool = False, why: str = "manual", focus: str = "", context: Mapping[str, Any] = {},
+    summarizer: Summarizer | Choice | None = None, parent: Parent | None = None,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
     """A checkpoint is made: check, select, write by code, ask, write again, commit. Failure leaves the session as it
     was. Yields a call of a summary model and is sent its answer; without a summarizer it never yields."""
     view = store.view(key)
-    space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
-    head = head_tokens(view.checkpoint, view.kept, policy.layout)
-    measured = sizes(view, dressed(*clean(view.events, view.mark, policy, view.secret)), head, policy, space, now)
-    call = coming(summarizer, policy, view, space, now)
-    reason = due(view, policy, space, measured, now, force, why=why, context=context, call=call)
+    size = gauge(view, frame, policy, now)
+    known = summarizer if isinstance(summarizer, Summarizer) else None
+    call = coming(known, policy, view, size, now)
+    reason = due(view, policy, size.room, size.sizes, now, force, why=why, context=context, call=call)
     if not reason:
-        return not_due(view, space, measured.whole, static_warning(policy, space))
-    reported = first_reported(view, space)
-    trial = Trial(store, key, view, policy, space, reason, measured.whole, now, focus, reported)
+        return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room))
+    trial = Trial(
+        store, key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), focus,
+        first_reported(view, size.room),
+    )  # fmt: skip
     mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
     events = dressed(*clean(view.events, mark, policy, view.secret))
-    span = select(view, events, policy, space, mark, now=now)  # whole rounds; its last event is the new boundary
+    span = select(view, events, policy, size.room, mark, now=now)  # whole rounds; its last event is the new boundary
     if not span:
         return ineffective(trial)
-    told = BY_CODE
     try:
-        span, checkpoint = settle(trial, span, events)  # by code alone: what stands when no model delivers
-        if landed(trial, span, checkpoint) >= measured.whole:
-            return ineffective(trial)
-        told = yield from tell(trial, span, checkpoint, summarizer, frame, parent, force)
-        insist(told, summarizer)  # where nothing may stand without a model
-        if told.narrative is not None:
-            checkpoint = write(trial, span, told)
+        span, checkpoint = settle(trial, span, events)  # written by code and validated: what stands without a model
     except SummaryError as error:
-        return failed(trial, error, told)
+        return failed(trial, error)
+    if landed(trial, span, checkpoint) >= trial.before:
+        return ineffective(trial)
+    chosen, trouble = summarizer() if callable(summarizer) else (summarizer, "")
+    told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, frame, parent, force)
+    checkpoint, told = retold(trial, span, checkpoint, told)  # written again with the narrative, and validated
     after = landed(trial, span, checkpoint)
-    money, unpriced = spent(told.calls, policy.prices, policy.price_table, measured, after, space.static)
-    return applied(trial, checkpoint, after, told, money, warnings=unpriced)
+    money, unpriced = spent(told.calls, policy.prices, policy.price_table, size.sizes, after, size.room.static)
+    if refused := refusal(told, chosen):
+        return failed(trial, refused, told, money)
+    attempt = noted(trial, checkpoint, after, told, money)
+    try:
+        store.commit(key, checkpoint, expected=trial.version, attempt=attempt)  # boundary and mark move with it
+    except StaleBoundary as stale:
+        return beaten(trial, stale, told, money)
+    return applied(trial, checkpoint, attempt, told, money, unpriced)
 
 
 def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
@@ -159,43 +172,56 @@ def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Che
     return span, checkpoint
 
 
-def tell(
-    trial: Trial, span: Span, checkpoint: Checkpoint, summarizer: Summarizer | None, frame: Frame,
-    parent: Parent | None, force: bool,
+def ask(
+    trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Event], summarizer: Summarizer | None,
+    trouble: str, frame: Frame, parent: Parent | None, force: bool,
 ) -> Asking:  # fmt: skip
     """Ask the models for a narrative of the span, when there are any and they may be asked now."""
     if summarizer is None:
-        return BY_CODE
+        return paused(trouble, "error") if trouble else UNASKED
     attempts, names = trial.view.attempts, names_of(summarizer)
     pause = may_ask(attempts, summarizer.limits, trial.now, models=names, reported=trial.reported)
     if pause and not force:
         return paused(pause)
-    matter = gather(trial.store, trial.key, span, checkpoint, trial.view, trial.policy, summarizer, trial.focus)
-    try:
+    matter = gather(trial, span, checkpoint, shown, summarizer)
+    if parent:
         cold = is_cold(trial.view, trial.policy.prices, trial.now)
         matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
-        if not force:
-            matter = msgspec.structs.replace(matter, resting=resting(attempts, trial.now))
-        return (yield from narrate(matter, summarizer))
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            broken_off(trial)  # cancelled or interrupted
-        raise
+    if not force:
+        matter = msgspec.structs.replace(matter, resting=resting(attempts, trial.now))
+    return (yield from narrate(matter, summarizer))
 
 
-def write(trial: Trial, span: Span, told: Told = BY_CODE) -> Checkpoint:
+def retold(trial: Trial, span: Span, checkpoint: Checkpoint, told: Account) -> tuple[Checkpoint, Account]:
+    """The checkpoint with the narrative that was told. One that does not stand, or that would make the request larger
+    than it was, is given up: then the code's own stays."""
+    if told.narrative is None:
+        return checkpoint, told
+    try:
+        made = write(trial, span, told)
+    except SummaryRejected as error:
+        return checkpoint, without_narrative(told, error.reasons)
+    if landed(trial, span, made) >= trial.before:
+        return checkpoint, without_narrative(told, ("it is longer than what it replaces",))
+    return made, told
+
+
+def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
     store, key, view, limit = trial.store, trial.key, trial.view, unit_limit(span.room_tokens)
     material = store.covered(key, span.boundary, limit=limit)
     later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
     sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
-    narrative, author = standing(told, view.checkpoint, material[0])
+    narrative, author = lasting(told, view.checkpoint, material[0])
+    replaced = cost(span.covered) + (view.checkpoint.tokens if view.checkpoint else 0)
     checkpoint = compose(
         span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
-        narrative=narrative, author=author,
+        narrative=trimmed(narrative, replaced), author=author,
     )  # fmt: skip
-    aimed = trial.room.static + max(trial.room.landing, span.floor_tokens)  # C' of the rent rule, fixed here
-    checkpoint = msgspec.structs.replace(checkpoint, head=view.head, compacted_size=aimed)
+    grown = max(0, checkpoint.target - span.room_tokens)  # by what was told
+    aimed = trial.room.static + max(trial.room.landing, span.floor_tokens) + grown  # C' of the rent rule, fixed here
+    head = store.view(key).head if told.calls else view.head  # an agent goes on while a model is asked
+    checkpoint = msgspec.structs.replace(checkpoint, head=head, compacted_size=aimed)
     return validate(checkpoint, material, view)
 
 

@@ -269,8 +269,12 @@ def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> S
 
 
 def committed(state: ScopeState, checkpoint: Checkpoint) -> ScopeState:
-    """A scope's state after a compaction: its mark moves with the boundary."""
-    return msgspec.structs.replace(state, mark=checkpoint.mark, held=0)
+    """A scope's state after a compaction: its mark moves with the boundary, and never back: while a model was asked a
+    request may have gone out behind a further one."""
+    made, sent = checkpoint.mark, state.mark
+    further = sent.options == made.options and sent.seq > max(made.seq, checkpoint.boundary)
+    further = further and sent.time > checkpoint.time  # an undo does move it back
+    return msgspec.structs.replace(state, mark=sent if further else made, held=0)
 
 
 def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:

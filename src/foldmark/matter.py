@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
-from foldmark.asking import Ask, Reply
-from foldmark.assembly import dressed
+from foldmark.asking import Ask, ModelInfo, Reply, info_of
 from foldmark.checkpoint import Checkpoint, Item
-from foldmark.cleanup import clean
 from foldmark.compose import words_of
 from foldmark.drafts import Request
-from foldmark.errors import NotFound
+from foldmark.errors import FoldmarkError, NotFound
 from foldmark.events import Event
 from foldmark.forking import CacheReport, cache_report, causes, fork_of
-from foldmark.policy import Policy
+from foldmark.outcomes import Trial, broken_off
 from foldmark.prompts import fork_words, style_of
 from foldmark.redact import Redactor, redactor
 from foldmark.selection import Span
@@ -34,7 +32,7 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told: the `covered` events, the `previous` narrative, what may prove a statement, and what code
     `known` already says. `fork` clones the parent request for a summarizer, or says why not; `beaten` tells whether
     another compaction won meanwhile, so that nothing more is paid; `cache` compares what a fork read with its parent;
-    `resting` names models that are not asked now."""
+    `resting` names models that are not asked now; `broken_off` is told what was paid when a call is cancelled."""
 
     covered: tuple[Event, ...]
     previous: tuple[Item, ...]
@@ -46,14 +44,14 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
     cache: Callable[[Summarizer, Ask, Reply], CacheReport] | None = None
     beaten: Callable[[], bool] = lambda: False
+    broken_off: Callable[[Any], None] = lambda account: None
     resting: frozenset[str] = frozenset()
 
 
-def gather(
-    store: Store, key: Key, span: Span, checkpoint: Checkpoint, view: View, policy: Policy, summarizer: Summarizer,
-    focus: str,
-) -> Matter:  # fmt: skip
-    """The matter of a compaction whose `checkpoint` code has already written."""
+def gather(trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Event], summarizer: Summarizer) -> Matter:
+    """The matter of a compaction whose `checkpoint` code has already written. `shown` are the events of the view as the
+    agent saw them: not as the new mark will show them."""
+    store, key, view, policy = trial.store, trial.key, trial.view, trial.policy
     redact = redactor(view.secret, policy.redact)
     seen = {event.seq: event for event in (*view.events, *view.kept) if event.seq <= span.boundary}
     sources = Sources(
@@ -64,17 +62,16 @@ def gather(
         boundary=span.boundary,
         redact=redact,
     )
-    version = view.checkpoint.version if view.checkpoint else 0
-    shown = dressed(*clean(view.events, view.mark, policy, view.secret))  # as the agent saw them, not as they will be
     return Matter(
         covered=tuple(event for event in shown if event.seq <= span.boundary),
         previous=view.checkpoint.narrative if view.checkpoint else (),
         sources=sources,
         known=_known(checkpoint),
-        focus=redact(focus),
+        focus=redact(trial.focus),
         style=style_of(summarizer.prompt, policy.name),
         redact=redact,
-        beaten=lambda: _version(store.view(key)) != version,
+        beaten=lambda: version_of(store.view(key)) != trial.version,
+        broken_off=lambda account: broken_off(trial, account),
     )
 
 
@@ -86,27 +83,31 @@ class Parent(NamedTuple):
     last: Request | None = None
 
 
-def with_fork(matter: Matter, parent: Parent | None, frame: Frame, boundary: int, view: View, cold: bool) -> Matter:
+def with_fork(matter: Matter, parent: Parent, frame: Frame, boundary: int, view: View, cold: bool) -> Matter:
     """The matter of a session that can say what its next request would be. `cold`: the cache has been left for longer
     than it lives."""
+    runs = msgspec.structs.replace(frame, model=frame.model or view.state.model)
 
     def fork(summarizer: Summarizer, previous: tuple[Item, ...]) -> Ask | str:
         words = fork_words(summarizer, boundary, previous, focus=matter.focus, style=matter.style, redact=matter.redact)
-        return fork_of(parent.next() if parent else None, summarizer.models[0], summarizer, words, frame=frame)
+        model = summarizer.models[0]
+        window = info_of(model).window if isinstance(getattr(model, "info", None), ModelInfo) else None
+        try:
+            request = parent.next()
+        except FoldmarkError as error:
+            return f"the next request cannot be built as it stands ({type(error).__name__})"
+        return fork_of(request, model, summarizer, words, frame=runs, window=window)
 
     def cache(summarizer: Summarizer, ask: Ask, reply: Reply) -> CacheReport:
-        blame = causes(parent.last if parent else None, ask, summarizer)
-        return cache_report(
-            view.state.last_usage,
-            view.state.last_size,
-            reply,
-            ("a pause longer than it lives", *blame) if cold else blame,
-        )
+        blame = causes(parent.last, ask, summarizer)
+        blame = ("a pause longer than it lives", *blame) if cold else blame
+        return cache_report(view.state.last_usage, view.state.last_size, reply, blame)
 
     return msgspec.structs.replace(matter, fork=fork, cache=cache)
 
 
-def _version(view: View) -> int:
+def version_of(view: View) -> int:
+    """The version of a view's checkpoint, 0 without one."""
     return view.checkpoint.version if view.checkpoint else 0
 
 
@@ -134,4 +135,4 @@ def _earlier(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
     return text_of
 
 
-__all__ = ["Matter", "Parent", "gather", "with_fork"]
+__all__ = ["Matter", "Parent", "gather", "version_of", "with_fork"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,8 +25,9 @@ NOTHING = Spent()
 
 
 class Trial(NamedTuple):
-    """One attempt at a compaction: what its steps share. `before` is the size of the next request without it;
-    `reported` what the provider said of the first request after the compaction before (0: nothing)."""
+    """One attempt at a compaction: what its steps share. `before` is the size of the next request without it, `now`
+    when it began and `clock` what tells how late it is; `reported` what the provider said of the first request after
+    the compaction before (0: nothing)."""
 
     store: Store
     key: Key
@@ -36,22 +37,34 @@ class Trial(NamedTuple):
     reason: Reason
     before: int
     now: float
+    clock: Callable[[], float]
     focus: str = ""
     reported: int = 0
 
-    def attempt(self, outcome: Outcome, **fields: Any) -> Attempt:
-        """The note of it."""
-        return Attempt(
-            time=self.now, outcome=outcome, trigger=self.reason.trigger, before=self.before, head=self.view.head,
+    @property
+    def version(self) -> int:
+        """The newest version of a checkpoint that it has seen."""
+        return self.view.checkpoint.version if self.view.checkpoint else 0
+
+    @property
+    def target(self) -> int:
+        """What the whole next request should come to."""
+        return self.room.static + self.room.landing
+
+    def attempt(self, outcome: Outcome, spent: Spent = NOTHING, money: Money | None = None, **fields: Any) -> Attempt:
+        """The note of it, as of the time when it ended: a call may have taken longer than a model should rest."""
+        noted = Attempt(
+            time=self.clock(), outcome=outcome, trigger=self.reason.trigger, before=self.before, head=self.view.head,
             reported=self.reported, **fields,
         )  # fmt: skip
+        return _with_calls(noted, spent, money)
 
-    def report(self, outcome: Outcome, **fields: Any) -> Report:
+    def report(self, outcome: Outcome, spent: Spent = NOTHING, money: Money | None = None, **fields: Any) -> Report:
         """The report of it, at the old boundary unless there is a new one."""
         fields = {"boundary": _boundary(self.view), **fields}
         return Report(
             outcome=outcome, trigger=self.reason.trigger, before=self.before, resume=in_flight(self.view.events),
-            **fields,
+            mode=spent.mode, calls=spent.calls, coverage=spent.coverage, cache=spent.cache, money=money, **fields,
         )  # fmt: skip
 
 
@@ -78,46 +91,45 @@ def ineffective(trial: Trial) -> Report:
     return trial.report("ineffective", text=text, after=trial.before)
 
 
-def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING) -> Report:
+def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING, money: Money | None = None) -> Report:
     """No checkpoint could be used. Noted with what was paid; the session is as it was, and requests go on without."""
     why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
     if spent.kind != "resting":  # nothing was tried, and a note would make the rest longer
-        noted = trial.attempt("failed", after=trial.before, reasons=why[:20])
-        trial.store.note(trial.key, _with_calls(noted, spent))
-    return trial.report(
-        "failed", text=str(error), after=trial.before, reasons=why, warnings=(str(error), *spent.warnings),
-        mode=spent.mode, calls=spent.calls, coverage=spent.coverage,
-    )  # fmt: skip
+        trial.store.note(trial.key, trial.attempt("failed", spent, money, after=trial.before, reasons=why[:20]))
+    said = (str(error), *spent.warnings)
+    return trial.report("failed", spent, money, text=str(error), after=trial.before, reasons=why, warnings=said)
 
 
-def broken_off(trial: Trial, spent: Spent = NOTHING) -> None:
-    """A call was cancelled or interrupted: noted, with the session as it was. It says nothing of the model."""
-    noted = trial.attempt("failed", after=trial.before, reasons=("cancelled while a model was asked",))
-    trial.store.note(trial.key, msgspec.structs.replace(noted, failure="cancelled", mode="standalone", calls=1))
+def broken_off(trial: Trial, spent: Spent) -> None:
+    """A call was cancelled or interrupted: noted with what was paid, and the session is as it was."""
+    trial.store.note(trial.key, trial.attempt("failed", spent, after=trial.before, reasons=(spent.failure,)))
+
+
+def beaten(trial: Trial, stale: StaleBoundary, spent: Spent = NOTHING, money: Money | None = None) -> Report:
+    """Another compaction of the scope won: nothing is written but what this one has paid."""
+    if spent.calls:
+        trial.store.note(trial.key, trial.attempt("deferred", spent, money, after=trial.before, reasons=(str(stale),)))
+    return trial.report("deferred", spent, money, text=str(stale), after=trial.before, warnings=spent.warnings)
 
 
 def applied(
-    trial: Trial, checkpoint: Checkpoint, after: int, spent: Spent = NOTHING, money: Money | None = None, *,
-    warnings: Sequence[str] = (),
-) -> Report:  # fmt: skip
-    """Commit checkpoint, boundary and mark together, with the note of the attempt. A model that was asked and did not
-    deliver all makes it `degraded`. When another compaction of the scope won meanwhile, nothing is written and the
-    outcome is `deferred`."""
-    target = trial.room.static + trial.room.landing
-    outcome: Outcome = "degraded" if spent.failure else "applied"
-    made = {"version": checkpoint.version, "boundary": checkpoint.boundary, "after": after, "target": target}
-    why = tuple(filter(None, (trial.reason.text, spent.failure)))
-    shared = {"mode": spent.mode, "calls": spent.calls, "cache": spent.cache, "money": money}
-    try:
-        noted = _with_calls(trial.attempt(outcome, reasons=why, **made), spent, money)
-        expected = trial.view.checkpoint.version if trial.view.checkpoint else 0
-        trial.store.commit(trial.key, checkpoint, expected=expected, attempt=noted)
-    except StaleBoundary as stale:
-        return trial.report("deferred", text=str(stale), **shared)
-    said = (*_landing_warnings(checkpoint, after, target), *_telling_warnings(spent), *warnings)
+    trial: Trial, checkpoint: Checkpoint, attempt: Attempt, spent: Spent, money: Money | None, warnings: Sequence[str]
+) -> Report:
+    """The report of what was committed. A model that was asked and did not deliver all makes it `degraded`."""
+    said = (*_landing_warnings(checkpoint, attempt.after, trial.target), *_telling_warnings(spent), *warnings)
     return trial.report(
-        outcome, text=trial.reason.text, epoch="compaction", reasons=spent.reasons, warnings=said,
-        coverage=spent.coverage, **made, **shared,
+        attempt.outcome, spent, money, text=trial.reason.text, epoch="compaction", reasons=spent.reasons,
+        warnings=said, version=checkpoint.version, boundary=checkpoint.boundary, after=attempt.after,
+        target=trial.target,
+    )  # fmt: skip
+
+
+def noted(trial: Trial, checkpoint: Checkpoint, after: int, spent: Spent, money: Money | None) -> Attempt:
+    """The note that is committed with a checkpoint."""
+    return trial.attempt(
+        "degraded" if spent.failure else "applied", spent, money, version=checkpoint.version,
+        boundary=checkpoint.boundary, after=after, target=trial.target,
+        reasons=tuple(filter(None, (trial.reason.text, spent.failure))),
     )  # fmt: skip
 
 
@@ -130,9 +142,8 @@ def _with_calls(attempt: Attempt, spent: Spent, money: Money | None = None) -> A
         mode=spent.mode,
         calls=len(spent.calls),
         failure=spent.kind,
-        rest_until=attempt.time + spent.rest_seconds if spent.rest_seconds else 0.0,
         rests={name: attempt.time + seconds for name, seconds in spent.rests.items()},
-        model=spent.calls[-1].model,
+        model=spent.calls[-1].asked,
         usage=_sum(call.usage for call in spent.calls),
         seconds=sum(call.seconds for call in spent.calls),
         money=money,
@@ -154,7 +165,7 @@ def _telling_warnings(spent: Spent) -> tuple[str, ...]:
     if not spent.failure:
         return spent.warnings
     made = "no model told anything new, so code alone made the checkpoint"
-    if spent.untold and spent.coverage > 0:
+    if spent.untold and spent.coverage:
         first, last = spent.untold
         made = f"event:{first} to event:{last} were told by no model ({spent.coverage:.0%} of the text was)"
     return (f"Degraded ({spent.failure}): {made}.", *spent.warnings)

@@ -30,7 +30,7 @@ def may_ask(
     """
     if why := rests(attempts, limits, now, models=models, reported=reported):
         return why
-    asked = _asked(attempts, models)
+    asked = _asked(attempts, models, broken_off=True)
     left = _left(attempts[asked[-1]].time + limits.cooldown_seconds, now, limits.cooldown_seconds) if asked else 0
     said = f"cooldown: a model was asked less than {limits.cooldown_seconds:g} s ago, {left:,} s are left"
     return said if left > 0 else ""
@@ -45,7 +45,10 @@ def rests(
     if not asked:
         return ""
     last = attempts[asked[-1]]
-    if (left := _left(last.rest_until, now)) > 0:
+    asleep = _asleep(attempts, now)
+    names = set(models) or {one.model for one in attempts if one.model}
+    if names and names <= asleep.keys():
+        left = _left(min(asleep[name] for name in names), now)
         return f"models rest for another {left:,} s" + (f" ({last.failure})" if last.failure else "")
     vain = _in_a_row(asked, attempts, reported)
     left = _left(last.time + limits.probe_seconds, now, limits.probe_seconds)
@@ -56,30 +59,37 @@ def rests(
 
 def resting(attempts: Sequence[Attempt], now: float) -> frozenset[str]:
     """Names of single models that should not be asked yet, because a key, a quota or a line was not in order."""
+    return frozenset(_asleep(attempts, now))
+
+
+def _asleep(attempts: Sequence[Attempt], now: float) -> dict[str, float]:
+    """Until when models rest, by name."""
     until: dict[str, float] = {}
     for one in attempts:
         until.update(one.rests)
         if one.outcome == "applied" and one.model in until and one.model not in one.rests:
             del until[one.model]  # it has answered since
-    return frozenset(name for name, moment in until.items() if moment > now)
+    return {name: moment for name, moment in until.items() if moment > now}
 
 
 def first_reported(view: View, room: Room) -> int:
     """Size of the first request after the last compaction by the usage of its reply, in our tokens; 0: not known. What
-    cleanup and fit did to it counts: the provider's word is the truth about a compaction's effect."""
-    if view.checkpoint is None:
-        return 0
-    replies = (event for event in view.events if event.role == "assistant" and event.seq > view.checkpoint.head)
-    first = next(replies, None)
-    return room.correction.ours(first.usage.input) if first and first.usage and first.usage.input else 0
+    cleanup and fit did to it counts: the provider's word is the truth about a compaction's effect. A reply to a request
+    from before it, or to one that was not built here, says nothing."""
+    version, size = view.state.reported
+    made = view.checkpoint.version if view.checkpoint else 0
+    return room.correction.ours(size) if made and version == made else 0
 
 
-def _asked(attempts: Sequence[Attempt], models: Sequence[str]) -> list[int]:
-    """Places of those that asked a model of the chain and were not broken off: a cancelled call says nothing of it."""
+def _asked(attempts: Sequence[Attempt], models: Sequence[str], *, broken_off: bool = False) -> list[int]:
+    """Places of those that asked a model of the chain. One that was broken off was paid, so it counts for the cooldown;
+    it says nothing of the model, so it does not for the breaker."""
     return [
         at
         for at, one in enumerate(attempts)
-        if one.calls and one.failure != "cancelled" and (not models or not one.model or one.model in models)
+        if one.calls
+        and (broken_off or one.failure != "cancelled")
+        and (not models or not one.model or one.model in models)
     ]
 
 

@@ -73,8 +73,8 @@ def style_of(prompt: Prompt, policy_name: str) -> Style:
 
 
 def output_room(info: ModelInfo, summarizer: Summarizer) -> int:
-    """Tokens of an answer: as the limits say, and no more than a third of the model's window."""
-    return max(1, min(summarizer.limits.output_tokens, info.window // 3))
+    """Tokens of an answer: as the limits say, and no more than a third of the model's window, or than it gives."""
+    return max(1, min(summarizer.limits.output_tokens, info.window // 3, info.output or info.window))
 
 
 def room_for_records(

@@ -40,9 +40,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The note of one compaction attempt; what cooldown, breaker and history read. Not-due ones are not stored.
 
     `head` was the newest seq. `calls` counts those of summary models, `model` was the last of them, `failure` what went
-    wrong with it (a kind of `foldmark.failures`), `rest_until` the time before which no model should be asked again,
-    `rests` the same for single models; `usage`, `seconds` and `money` are what they took. `reported` is the size, by the
-    provider's usage in our tokens, of the first request after the compaction *before* this one: what that one really came to (0: not known).
+    wrong with it (a kind of `foldmark.failures`), `rests` the time before which a model (by name) should not be asked;
+    `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
+    the first request after the compaction *before* this one: what that one really came to (0: not known).
     """
 
     time: float
@@ -59,7 +59,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls: int = 0
     model: str = ""
     failure: str = ""
-    rest_until: float = 0.0
     rests: dict[str, float] = {}
     reported: int = 0
     usage: Usage = Usage()
@@ -77,10 +76,12 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of a summary model: `part` of `parts`, `tokens` of its prompt by our count, the `usage` it reported,
-    `seconds` it took, and what went wrong (a kind of `foldmark.failures`; empty: it was used)."""
+    """One call of a summary model: `model` as the reply names it, `asked` as the summarizer does, `part` of
+    `parts`, `tokens` of its prompt by our count, the `usage` it reported, `seconds` it took, and what went wrong (a
+    kind of `foldmark.failures`; empty: it was used)."""
 
     model: str
+    asked: str = ""
     mode: str = "standalone"
     part: int = 1
     parts: int = 1
@@ -92,18 +93,16 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the telling of a narrative took. `failure` says in words why it is missing or ends early (empty: it is
-    whole), `kind` in a word of `foldmark.failures`; `rest_seconds` how long all models should rest,
-    `rests` how long each should; `coverage` which
-    share of the covered text a model has seen, `untold` the first and last seq that none has. `cache` says what a fork
-    read from the provider's cache."""
+    whole), `kind` in a word of `foldmark.failures`; `rests` how many seconds each model (by name) should rest;
+    `coverage` which share of the covered text a model has seen (None: none was asked), `untold` the first and last seq
+    that none has. `cache` says what a fork read from the provider's cache."""
 
     mode: str = "code"
     calls: tuple[Call, ...] = ()
     failure: str = ""
     kind: str = ""
-    rest_seconds: float = 0.0
     rests: dict[str, float] = {}
-    coverage: float = 1.0
+    coverage: float | None = None
     untold: tuple[int, int] | None = None
     cache: str = ""
     reasons: tuple[str, ...] = ()
@@ -129,7 +128,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: tuple[str, ...] = ()
     mode: str = "code"
     calls: tuple[Call, ...] = ()
-    coverage: float = 1.0
+    coverage: float | None = None
     cache: str = ""
     money: Money | None = None
     resume: bool = False

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import msgspec
@@ -19,30 +20,31 @@ import msgspec
 from foldmark import flows
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask, Model
-from foldmark.assembly import dressed, head_tokens
-from foldmark.budget import UNKNOWN_WINDOW, room_for, with_usage
-from foldmark.cleanup import clean
+from foldmark.budget import UNKNOWN_WINDOW, with_usage
 from foldmark.control import Control
 from foldmark.drafts import Request, static_tokens
-from foldmark.driving import drive
+from foldmark.driving import drive, place
 from foldmark.errors import HeadMoved, NotFound, PolicyError
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed, follow
+from foldmark.gauging import gauge
 from foldmark.matter import Parent
 from foldmark.media_prices import difference
 from foldmark.memory import MemoryStore
 from foldmark.overflowing import learned_limit
 from foldmark.policy import Policy
 from foldmark.profiles import profile_of
+from foldmark.redact import redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen, resolved
 from foldmark.retrieval import Hit, Loaded
+from foldmark.rounds import in_flight
 from foldmark.spending import coming
-from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, Where
+from foldmark.store import Context, Frame, Key, Sees, SessionInfo, Store, View, Where
 from foldmark.summarizer import Occasion, Resolver, Summarizer
-from foldmark.triggers import expected_next, sizes
+from foldmark.triggers import expected_next
 from foldmark.watching import misses_text, watched
 from foldmark.wire import by_name, openai_chat
 from foldmark.written import without_checkpoint
@@ -69,8 +71,14 @@ class Session:
     `scope` and `sees` filter inside the session. `clock` gives Unix seconds, `new_id` ids of forks.
 
     `model` (one, or a chain of them) writes the narrative of checkpoints; without one they are made by code alone.
-    `summarizer` says more about how it is asked, or is a function of an `Occasion` that chooses one at run time.
+    `summarizer` says more about how it is asked, or is a function of an `Occasion` that chooses one at run time: its
+    models, prompt, hooks and limits by tenant, session or request. It is called when a compaction is due, under the
+    lock, so it should be quick. When and how far is compacted stays with `policy`: by tenant and session it is given
+    here, by request to `request` and `compact`.
     """
+
+    awaits = False
+    """Whether models may be async: set by the AsyncSession around it."""
 
     def __init__(
         self,
@@ -125,6 +133,10 @@ class Session:
             self._for_model = (plain, self._model, plain.for_model(self._model))
         return self._for_model[2]
 
+    def _under(self, policy: Policy | None) -> Policy:
+        """The policy of one request or compaction: the one given for it, else the session's."""
+        return self.policy if policy is None else policy.for_model(self._model)
+
     @property
     def control(self) -> Control:
         """What people do: pin, unpin, history, delete."""
@@ -132,10 +144,12 @@ class Session:
 
     @property
     def system(self) -> str:
+        """System text of the next request, without the checkpoint; empty when none was said."""
         return self._system
 
     @property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """Tool schemas of the next request, as they were given."""
         return self._tools
 
     # -- events come in
@@ -176,6 +190,8 @@ class Session:
             self._model = frame.model or reply.model or self._model
             seen = watched(state, reply.usage, self.policy.prices)
             new = with_usage(seen, frame, size, reply.usage, reply.model, taken=True)
+            if made.report.version and new.reported[0] != made.report.version:
+                new = msgspec.structs.replace(new, reported=(made.report.version, reply.usage.input))
             self.store.sent(self.key, new, expected=state.mark)
 
     def follow(
@@ -291,38 +307,42 @@ class Session:
         model: str = "",
         focus: str = "",
         context: Mapping[str, Any] | None = None,
+        policy: Policy | None = None,
     ) -> Request:
         """The next request, valid and small. Compacts first when due and `policy.run` is `inline`.
 
         `window` is the running model's context window in tokens (else the policy's, else 128,000 with a warning).
-        `model` is who will read it (else who replied last): what was learned of how that model counts applies. `focus`
-        and `context` are those of `compact`.
+        `model` is who will read it (else who replied last): what was learned of how that model counts applies. `focus`,
+        `context` and `policy` are those of `compact`.
         Raises BudgetExceeded with the arithmetic when even the smallest valid request does not fit.
         """
-        frame = self.frame(system, tools, window, max_output, wire, model)
-        if self.policy.run != "inline":
-            return self.build(frame, None)
-        return self.build(frame, drive(self.compaction(frame, focus=focus, context=context or {}), self.lock))
+        steps = self.request_steps(
+            system=system, tools=tools, window=window, max_output=max_output, wire=wire, model=model, focus=focus,
+            context=context, policy=policy,
+        )  # fmt: skip
+        return drive(steps, self.lock)
 
-    def frame(
-        self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
-        max_output: int | None, wire: Any, model: str,
-    ) -> Frame:  # fmt: skip
-        """Settle what the next request is built for (`request` and `AsyncSession` begin with it)."""
-        with self.lock:
-            self._frame = self._frame_for(system, tools, window, max_output, wire, model)
-            return self._frame
+    def request_steps(
+        self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None,
+        window: int | None = None, max_output: int | None = None, wire: Any = None, model: str = "", focus: str = "",
+        context: Mapping[str, Any] | None = None, policy: Policy | None = None,
+    ) -> Generator[Ask, Any, Request]:  # fmt: skip
+        """The steps of `request`, for a driver of your own: yields each call of a summary model as an `Ask`, is sent
+        its answer or thrown its error, and returns the request. Run every step under `lock`, and no call."""
+        frame = self._frame = self._frame_for(system, tools, window, max_output, wire, model, policy)
+        if self._under(policy).run != "inline":
+            return self._build(frame, policy)
+        key, static = self.key, (self._system, self._tools)
+        report = yield from self._compaction(frame, focus=focus, context=context or {}, policy=policy)
+        if (self.key, (self._system, self._tools)) != (key, static):  # `follow` was called while a model was asked
+            frame = self._frame = self._frame_for(None, None, window, max_output, wire, model, policy)
+        made = self._build(frame, policy)
+        return made.with_report(_joined(report, made.report)) if self.key == key else _moved(made, report, key)
 
-    def build(self, frame: Frame, report: Report | None) -> Request:
-        """The request of a frame, under the report of the compaction that came before it."""
-        with self.lock:
-            made = self._build(frame)
-        return made if report is None else _with_report(made, report)
-
-    def _build(self, frame: Frame, *, peek: bool = False) -> Request:
+    def _build(self, frame: Frame, policy: Policy | None = None, *, peek: bool = False) -> Request:
         made = flows.request(
-            self.store, self.artifacts, self.policy, self.key, frame=frame, now=self._clock(), system=self._system,
-            tools=self._tools, wire=by_name(frame.wire), peek=peek,
+            self.store, self.artifacts, self._under(policy), self.key, frame=frame, now=self._clock(),
+            system=self._system, tools=self._tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
         if not peek:
             self._sent, self._last = (frame, made), made
@@ -331,7 +351,7 @@ class Session:
 
     def _frame_for(
         self, system: str | None, tools: Sequence[Mapping[str, Any]] | None, window: int | None,
-        max_output: int | None, wire: Any, model: str = "",
+        max_output: int | None, wire: Any, model: str = "", policy: Policy | None = None,
     ) -> Frame:  # fmt: skip
         """The frame of what is said now and, where nothing is said, of the last request. Whoever only looks (`peek`,
         `explain`, `next_compaction`) must not keep it: it would change the next request."""
@@ -341,7 +361,7 @@ class Session:
         state = self.store.view(self.key).state
         last = self._frame or state.frame
         self._model = model or (last.model if last else "") or state.model
-        size = window or self.policy.window or (last.window if last and not last.assumed else None)
+        size = window or self._under(policy).window or (last.window if last and not last.assumed else None)
         warnings = () if size or self._assumption_was_said else (ASSUMED,)
         text = json.dumps([self._system, list(self._tools)], ensure_ascii=False, sort_keys=True)
         return Frame(
@@ -365,33 +385,69 @@ class Session:
 
     def compact(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
-        context: Mapping[str, Any] | None = None, by_code: bool = False,
+        context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
     ) -> Report:  # fmt: skip
         """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`.
 
         `focus` names what matters now: its words raise what belongs to it. `context` is handed to triggers and to a
-        summarizer that is chosen at run time; `by_code` asks no model this time. Raises SummarizerFailed when it is
+        summarizer that is chosen at run time; `by_code` asks no model this time. `policy` rules this time in place of
+        the session's own (other cleanup options than last time begin an epoch). Raises SummarizerFailed when it is
         forced and no model is at hand where one is chosen at run time.
         """
-        with self.lock:
-            frame = self._frame = self._frame_for(None, None, window, max_output, None)
-        steps = self.compaction(frame, force=force, focus=focus, context=context or {}, by_code=by_code)
+        steps = self.compact_steps(
+            force=force, focus=focus, window=window, max_output=max_output, context=context, by_code=by_code,
+            policy=policy,
+        )  # fmt: skip
         return drive(steps, self.lock)
 
-    def compaction(
-        self, frame: Frame, *, force: bool = False, why: str = "manual", focus: str = "",
-        context: Mapping[str, Any] = {}, by_code: bool = False,
+    def compact_steps(
+        self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
+        context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
-        """The steps of a compaction, for a driver: yields the calls of summary models and is sent their answers."""
-        summarizer, warning = None, ""
-        if not by_code and self.summarizer is not None:
-            occasion = Occasion(key=self.key, frame=frame, force=force, focus=focus, context=context)
-            summarizer, warning = resolved(self.summarizer, occasion)
-        report = yield from flows.compact(
-            self.store, self.policy, self.key, frame=frame, now=self._clock(), force=force, why=why, focus=focus,
-            context=context, summarizer=summarizer, parent=Parent(lambda: self._build(frame, peek=True), self._last),
-        )  # fmt: skip
-        return msgspec.structs.replace(report, warnings=(warning, *report.warnings)) if warning else report
+        """The steps of `compact`, for a driver of your own, as `request_steps`."""
+        frame = self._frame = self._frame_for(None, None, window, max_output, None, "", policy)
+        return (
+            yield from self._compaction(
+                frame, force=force, focus=focus, context=context or {}, by_code=by_code, policy=policy
+            )
+        )
+
+    def _compaction(
+        self, frame: Frame, *, force: bool = False, why: str = "manual", focus: str = "",
+        context: Mapping[str, Any] = {}, by_code: bool = False, policy: Policy | None = None,
+    ) -> Generator[Ask, Any, Report]:  # fmt: skip
+        """The compaction of the line that this session is on now; what `follow` moves to meanwhile is none of it."""
+        key, given = self.key, None if by_code else self.summarizer
+
+        def steps(summarizer: Summarizer | flows.Choice | None) -> Generator[Ask, Any, Report]:
+            return flows.compact(
+                self.store, self._under(policy), key, frame=frame, now=self._clock(), clock=self._clock, force=force,
+                why=why, focus=focus, context=context, summarizer=summarizer,
+                parent=Parent(lambda: self._build(frame, policy, peek=True), self._last),
+            )  # fmt: skip
+
+        if given is None:
+            return (yield from steps(None))
+        occasion = Occasion(key=key, frame=frame, force=force, focus=focus, context=context)
+        with place((_place_of(self.store), key)) as free:  # a past is told once at a time, unless a person insists
+            try:
+                return (yield from steps(self._choice(given, occasion, policy) if free or force else _being_told))
+            except _BeingTold:
+                return _deferred(self.store.view(key), key.session)
+
+    def _choice(
+        self, given: Summarizer | Resolver, occasion: Occasion, policy: Policy | None
+    ) -> Summarizer | flows.Choice:
+        """Who is asked; of a resolver the question, for when a compaction is due."""
+        if isinstance(given, Summarizer):
+            return given
+
+        def choice() -> tuple[Summarizer | None, str]:
+            found, said = resolved(given, occasion, sync=not self.awaits)
+            redact = redactor(self.store.view(occasion.key).secret, self._under(policy).redact)
+            return found, redact(said) if said else ""  # it goes into reports and notes
+
+        return choice
 
     def overflowed(self, error: Any) -> Report | None:
         """The provider refused the last request as too long: learn its limit and compact, by code, once per event.
@@ -411,7 +467,7 @@ class Session:
             if again:
                 text = f"The provider refused the request of event:{head} again, after it was made smaller."
                 return Report(outcome="failed", trigger="overflow", text=text, before=state.last_size, warnings=(text,))
-            return drive(self.compaction(frame, force=True, why="overflow", by_code=True), self.lock)
+            return drive(self._compaction(frame, force=True, why="overflow", by_code=True), self.lock)
 
     # -- a fact is recovered
 
@@ -448,14 +504,11 @@ class Session:
         """(size of the whole request at which the next compaction is expected, why)."""
         with self.lock:
             frame = self._frame_for(None, None, None, None, None)
-            view = self.store.view(self.key)
-            shown, changes = clean(view.events, view.mark, self.policy, view.secret)
-            space = room_for(view, frame, self.policy, shown)
-            head = head_tokens(view.checkpoint, view.kept, self.policy.layout)
-            measured = sizes(view, dressed(shown, changes), head, self.policy, space, self._clock())
+            view, now = self.store.view(self.key), self._clock()
+            size = gauge(view, frame, self.policy, now)
             summarizer = self.summarizer if isinstance(self.summarizer, Summarizer) else None
-            call = coming(summarizer, self.policy, view, space, self._clock())
-            return expected_next(self.policy, space, measured, first=view.checkpoint is None, call=call)
+            call = coming(summarizer, self.policy, view, size, now)
+            return expected_next(self.policy, size.room, size.sizes, first=view.checkpoint is None, call=call)
 
 
 def _finite(clock: Callable[[], float]) -> Callable[[], float]:
@@ -481,26 +534,49 @@ def _default_policy(tools: Sequence[Mapping[str, Any]]) -> Policy:
     return Policy.chat()
 
 
-def _with_report(made: Request, report: Report) -> Request:
-    """The request with the report of the compaction that came before it."""
-    merged = msgspec.structs.replace(
-        made.report,
-        outcome=report.outcome,
-        trigger=report.trigger,
-        text=report.text,
-        before=report.before,
-        target=report.target,
-        epoch=made.report.epoch or report.epoch,
-        reasons=report.reasons,
-        warnings=(*report.warnings, *made.report.warnings),
-        mode=report.mode,
-        calls=report.calls,
-        coverage=report.coverage,
-        cache=report.cache,
-        money=report.money,
-        resume=report.resume,
+class _BeingTold(Exception):
+    """A model is asked already about the past that another one would be asked about."""
+
+
+def _being_told() -> NoReturn:
+    raise _BeingTold
+
+
+def _place_of(store: Store) -> Any:
+    """What two store objects over one file have in common; else the object itself, for as long as it is in use."""
+    path = getattr(store, "path", None)
+    return Path(path).resolve() if isinstance(path, str | Path) else id(store)
+
+
+def _deferred(view: View, session: str) -> Report:
+    """A compaction that was due and asked nobody, because another one of this process is asking."""
+    text = f"The past of session {session!r} is being told by a model already; nobody was asked a second time."
+    boundary, version = (view.checkpoint.boundary, view.checkpoint.version) if view.checkpoint else (0, 0)
+    return Report(
+        outcome="deferred", text=text, boundary=boundary, version=version, before=view.state.last_size,
+        resume=in_flight(view.events),
+    )  # fmt: skip
+
+
+def _joined(compaction: Report, request: Report) -> Report:
+    """The report of a request after a compaction: what the compaction says, but for what the request knows better."""
+    return msgspec.structs.replace(
+        compaction,
+        boundary=request.boundary,
+        version=request.version,
+        after=request.after,
+        changes=request.changes,
+        epoch=request.epoch or compaction.epoch,
+        warnings=(*compaction.warnings, *request.warnings),
     )
-    return made.with_report(merged)
+
+
+def _moved(made: Request, compaction: Report, key: Key) -> Request:
+    """A request of another line than the one that was compacted: the compaction is none of its past."""
+    if compaction.outcome == "not_due":
+        return made
+    said = f"The session moved on while session {key.session!r} was compacted there ({compaction.outcome})."
+    return made.with_report(msgspec.structs.replace(made.report, warnings=(said, *made.report.warnings)))
 
 
 __all__ = ["NotFound", "PolicyError", "Recorded", "Session"]

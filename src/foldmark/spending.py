@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
+
+import msgspec
 
 from foldmark.asking import info_of
-from foldmark.budget import Room
+from foldmark.events import Usage
+from foldmark.gauging import Gauge
 from foldmark.pacing import first_reported, rests
 from foldmark.policy import Policy
 from foldmark.prices import Money, Price, PriceTable, bill, dollars, money, price_of
+from foldmark.prompts import room_for_records
 from foldmark.reports import Call
 from foldmark.store import View
 from foldmark.summarizer import Summarizer, names_of
 from foldmark.triggers import BY_CODE, ComingCall, Sizes, coming_call
+from foldmark.triggers.renting import ANSWER_TOKENS
 
 
-def coming(summarizer: Summarizer | None, policy: Policy, view: View, room: Room, now: float) -> ComingCall:
+def coming(summarizer: Summarizer | None, policy: Policy, view: View, gauge: Gauge, now: float) -> ComingCall:
     """The summary call that a compaction would make now, for the rent rule: none while the models rest. (A cooldown is
     too short to count: a compaction that comes in it is priced with the call, so that it waits.)"""
     if summarizer is None:
         return BY_CODE
-    reported = first_reported(view, room)
+    reported = first_reported(view, gauge.room)
     if rests(view.attempts, summarizer.limits, now, models=names_of(summarizer), reported=reported):
         return BY_CODE
-    first = info_of(summarizer.models[0]).name
-    return coming_call("fork" if summarizer.fork else "standalone", policy.prices, price_of(first, policy.price_table))
+    info = info_of(summarizer.models[0])
+    room = max(1, room_for_records(info, summarizer))
+    return coming_call(
+        "fork" if summarizer.fork else "standalone",
+        policy.prices,
+        price_of(info.name, policy.price_table),
+        parts=max(1, min(summarizer.limits.parts, ceil(gauge.sizes.goes / room))),
+    )
 
 
 def spent(
@@ -36,6 +48,11 @@ def spent(
         return None, ()
     paid, warnings = 0.0, []
     for call in calls:
+        if call.failure and not call.usage.input:
+            continue  # it never got there
+        if not call.usage.input:
+            call = msgspec.structs.replace(call, usage=Usage(input=call.tokens, output=ANSWER_TOKENS))  # noqa: PLW2901
+            warnings.append(f"{call.model} reported no usage; its call is estimated.")
         units = _units(call, prices, table)
         if units is None:
             warnings.append(f"The price of {call.model} is not known; its call is not in the sum.")

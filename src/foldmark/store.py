@@ -153,8 +153,10 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `last_time`, checkpoint (`last_version`), reported usage, its stable prefix (`last_hash` over `last_count`
     messages); the calibration: `model` of the last reply and the newest `usages` of every (wire, model).
     `held` lifts all triggers but the cap until that many tokens were added (after an undo). `limits` are windows that
-    refusals named, by meter, `overflowed` the head of the last one. `awaited` is what the cache should hold of the last
-    request; `watched` counts by meter the requests whose reads were looked at, `misses` by cause those that missed."""
+    refusals named, by meter, `overflowed` the head of the last one. `reported`
+    is the version of a checkpoint and the input that the provider reported of the first request with it. `awaited` is
+    what the cache should hold of the last request; `watched` counts by meter the requests whose reads were looked at,
+    `misses` by cause those that missed."""
 
     frame: Frame | None = None
     mark: Mark = Mark()
@@ -169,6 +171,7 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_version: int = 0
     limits: dict[str, int] = {}
     overflowed: int = 0
+    reported: tuple[int, int] = (0, 0)
     awaited: Awaited = Awaited()
     misses: dict[str, Miss] = {}
     watched: dict[str, int] = {}

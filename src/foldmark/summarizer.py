@@ -1,17 +1,18 @@
 """Who writes the narrative and how it is asked: models, words, hooks, limits. Values only; knows nothing of the steps.
 
 A `Summarizer` is given to a session (`summarizer=`, or `model=` for the plain case); a resolver in its place is
-asked at run time.
+asked at run time. What makes no sense in it is refused when it is made, by a `PolicyError` that names the option.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from foldmark.asking import Ask, Reply, info_of
+from foldmark.changing import check_name
 from foldmark.checkpoint import Item
 from foldmark.errors import PolicyError
 from foldmark.events import Event, ToolCall
@@ -26,13 +27,57 @@ Style = Literal["coding", "general"]
 
 
 def names_of(summarizer: Summarizer) -> tuple[str, ...]:
-    """The names of its models, as notes of attempts have them."""
-    return tuple(info_of(model).name for model in summarizer.models)
+    """The names of its models in their order, as notes of attempts have them. Each is another one: the second model
+    of a name (the same model behind another address) is called `name#2`, so that one may rest while the other is
+    asked."""
+    names: list[str] = []
+    for model in summarizer.models:
+        name = info_of(model).name
+        number, own = 2, name
+        while own in names:
+            own, number = f"{name}#{number}", number + 1
+        names.append(own)
+    return tuple(names)
+
+
+def name_of(summarizer: Summarizer, model: Any) -> str:
+    """The name of one model of its chain, as `names_of` has it; of any other model, its own."""
+    for known, name in zip(summarizer.models, names_of(summarizer), strict=True):
+        if known is model:
+            return name
+    return info_of(model).name
+
+
+_Group = TypeVar("_Group", bound=msgspec.Struct)
+
+
+def _need(option: str, value: Any, is_right: bool, takes: str) -> None:
+    if not is_right:
+        raise PolicyError(f"{option} is {value!r}; it takes {takes}.")
+
+
+def _need_number(option: str, value: Any, low: float, high: float, *, whole: bool) -> None:
+    takes = f"{'a whole number' if whole else 'a number'} from {low:g} to {high:,g}"
+    kinds = (int,) if whole else (int, float)
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    _need(option, value, is_number and low <= value <= high, takes)
+
+
+def _group(option: str, kind: type[_Group], given: Any) -> _Group:
+    """A group of options, from one or from a mapping of those that change."""
+    if isinstance(given, Mapping):
+        for key in given:
+            check_name(str(key), kind.__struct_fields__, f"{option}.")
+        return kind(**given)
+    if not isinstance(given, kind):
+        raise PolicyError(f"{option} is {given!r}; it takes a {kind.__name__}, or a mapping of its options.")
+    return given
 
 
 def _check(option: str, text: str | None, *, needed: tuple[str, ...] = (), allowed: tuple[str, ...] = ()) -> None:
     if text is None:
         return
+    _need(option, text, isinstance(text, str), "text, or None for the built-in words")
     for name in needed:
         if "{" + name + "}" not in text:
             raise PolicyError(f"{option} does not hold {{{name}}}, so the model would not see it.")
@@ -59,8 +104,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     None: by the policy's preset."""
 
     def __post_init__(self) -> None:
-        if self.words < 20:
-            raise PolicyError(f"prompt.words is {self.words}; a summary needs at least 20 words.")
+        _need_number("prompt.words", self.words, 20, 100_000, whole=True)
+        _need("prompt.schema", self.schema, self.schema is None or isinstance(self.schema, bool), "True, False or None")
+        _need("prompt.style", self.style, self.style in (None, "coding", "general"), "coding, general or None")
         _check("prompt.instructions", self.instructions, needed=("conversation_text",), allowed=PLACEHOLDERS)
         _check("prompt.system", self.system, allowed=("max_summary_words",))
         _check("prompt.fork_instructions", self.fork_instructions, allowed=("max_summary_words",))
@@ -84,6 +130,18 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     abort: bool = False
     """An error in a hook stops the attempt; the session stays as it was."""
 
+    def __post_init__(self) -> None:
+        for field in ("before", "after", "on_ask", "on_reply"):
+            hook = getattr(self, field)
+            _need(f"hooks.{field}", hook, hook is None or callable(hook), "a function, or None")
+        for field in ("call_text", "result_text"):
+            hook = getattr(self, field)
+            each = hook.values() if isinstance(hook, Mapping) else () if hook is None else (hook,)
+            _need(
+                f"hooks.{field}", hook, all(map(callable, each)), "a function, a mapping of them by tool name, or None"
+            )
+        _need("hooks.abort", self.abort, isinstance(self.abort, bool), "True or False")
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a narrative may cost."""
@@ -104,25 +162,24 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long it rests."""
 
     def __post_init__(self) -> None:
-        for field, low, high in (
-            ("timeout_seconds", 0.001, 86_400),
-            ("output_tokens", 64, 1_000_000),
-            ("input_share", 0.05, 1.0),
-            ("parts", 1, 10_000),
-            ("cooldown_seconds", 0, 1e9),
-            ("breaker_after", 1, 1_000_000),
-            ("probe_seconds", 0, 1e9),
+        for field, low, high, whole in (
+            ("timeout_seconds", 0.001, 86_400, False),
+            ("output_tokens", 64, 1_000_000, True),
+            ("input_share", 0.05, 1.0, False),
+            ("parts", 1, 10_000, True),
+            ("cooldown_seconds", 0, 1e9, False),
+            ("breaker_after", 1, 1_000_000, True),
+            ("probe_seconds", 0, 1e9, False),
         ):
-            value = getattr(self, field)
-            if not low <= value <= high:
-                raise PolicyError(f"limits.{field} is {value}; allowed is {low:g} to {high:g}.")
+            _need_number(f"limits.{field}", getattr(self, field), low, high, whole=whole)
 
 
 class Summarizer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A chain of models and how they are asked."""
+    """A chain of models and how they are asked. `prompt`, `hooks` and `limits` may be given as mappings of what
+    changes (`limits={"parts": 4}`)."""
 
     models: tuple[Any, ...]
-    """Asked in this order: the next one when one fails."""
+    """Asked in this order: the next one when one fails. A single model may stand for itself."""
     prompt: Prompt = Prompt()
     hooks: Hooks = Hooks()
     limits: Limits = Limits()
@@ -136,11 +193,22 @@ class Summarizer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     degraded."""
 
     def __post_init__(self) -> None:
-        if not self.models:
+        chain = tuple(self.models) if isinstance(self.models, list | tuple) else (self.models,)
+        if not chain or chain == (None,):
             raise PolicyError("A Summarizer needs at least one model; leave it out to compact by code alone.")
-        for model in self.models:
+        for model in chain:
             if not callable(model):
                 raise PolicyError(f"A summary model must be callable, and {model!r} is not; see foldmark.models.")
+        for option, value in (
+            ("models", chain),
+            ("prompt", _group("prompt", Prompt, self.prompt)),
+            ("hooks", _group("hooks", Hooks, self.hooks)),
+            ("limits", _group("limits", Limits, self.limits)),
+        ):
+            msgspec.structs.force_setattr(self, option, value)
+        _need("fork", self.fork, isinstance(self.fork, bool), "True or False")
+        _need("require_model", self.require_model, isinstance(self.require_model, bool), "True or False")
+        _need("decorate", self.decorate, self.decorate is None or callable(self.decorate), "a function, or None")
 
 
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,8 +226,9 @@ Resolver = Callable[[Occasion], "Summarizer | Any | None"]
 """Chooses a summarizer (or a plain model) at run time; None: none is at hand."""
 
 
-def summarizer_of(value: Any) -> Summarizer:
-    """A Summarizer, from one, from a model, or from a sequence of models (a chain)."""
-    if isinstance(value, Summarizer):
-        return value
-    return Summarizer(models=tuple(value) if isinstance(value, list | tuple) else (value,))
+def as_summarizer(value: Any) -> Summarizer:
+    """A Summarizer, from one, from a model, or from a sequence of models (a chain). Raises PolicyError."""
+    return value if isinstance(value, Summarizer) else Summarizer(models=value)
+
+
+summarizer_of = as_summarizer  # its old name, until nobody calls it so any more

@@ -104,11 +104,6 @@ def _story_reasons(checkpoint: Checkpoint) -> list[str]:
     return found
 
 
-def too_long(narrative_tokens: int, covered_tokens: int) -> bool:
-    """Whether a narrative costs more than the records it tells of. `compose.trimmed` makes it shorter."""
-    return narrative_tokens > covered_tokens
-
-
 def _size_reasons(checkpoint: Checkpoint) -> list[str]:
     true = count(checkpoint.text)
     found = []

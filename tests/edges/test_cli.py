@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from foldmark import Policy, Price, Session, SQLiteStore
+from foldmark import Policy, Price, Reply, Session, SQLiteStore, Summarizer, Usage
 from foldmark.cli.app import app
-from foldmark.cli.work import Place
+from foldmark.cli.output import print_compaction
+from foldmark.cli.work import Place, compact_transcript
 from foldmark.events import Event
-from foldmark.testing import ScriptedModel
+from foldmark.testing import ScriptedModel, items_json
 from foldmark.wire import by_name
 from making import long_session
 
@@ -469,5 +470,53 @@ def test_a_summarizer_that_cannot_be_used_is_bad_input_and_nothing_is_recorded(n
 
 def test_the_contract_tells_of_calls_and_money(desk: Desk) -> None:
     done = desk.json("compact", desk.write(long_session(60)), "--target", 12_000, "--focus", "ledger row 7")
-    assert (done["mode"], done["model_calls"], done["narrative_items"], done["coverage"]) == ("code", [], 0, 1.0)
+    assert (done["mode"], done["model_calls"], done["narrative_items"], done["coverage"]) == ("code", [], 0, None)
     assert (done["money"], done["resume"]) == (None, True)
+
+
+NOTES = items_json(decisions=[("Read the files one by one, beginning with src/file_1.py", [2])])
+ASKED: dict[str, tuple[Any, str, str, int, float]] = {
+    "one that answers": (Reply(text=NOTES, usage=Usage(input=900, output=90)), "applied", "used", 1, 1.0),
+    "one that does not": (TimeoutError(), "degraded", "timeout", 0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_a_model_was_asked_stands_in_the_contract_and_in_the_text(
+    name: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer, outcome, word, items, coverage = ASKED[name]
+    model = ScriptedModel(answer, name="small", window=200_000)
+    done = compact_transcript(
+        Place(desk.db, ""), desk.write(long_session(60)), window=None, target=12_000, policy=None, wire="", out=None,
+        model="", max_output=None, format="auto", strict=False, summarizer=Summarizer(models=(model,)),
+    )  # fmt: skip
+    contract = json.loads(json.dumps(done.contract))
+    assert (contract["outcome"], contract["mode"], contract["coverage"]) == (outcome, "standalone", coverage)
+    assert contract["narrative_items"] == items
+    (asked,) = contract["model_calls"]
+    assert (asked["model"], asked["failure"] or "used") == ("small", word)
+    assert contract["resume"] is True
+    print_compaction(done)
+    text = capsys.readouterr().out
+    assert text.startswith(f"{outcome}: ")
+    assert "asked: small (standalone)" in text
+    assert f": {word}" in text
+
+
+def test_history_shows_what_was_paid_for_a_compaction_that_another_one_beat(desk: Desk) -> None:
+    store = SQLiteStore(desk.db)
+
+    def beaten(ask: object) -> Reply:
+        Session("s", store=store, policy=Policy.coding()).compact(force=True, by_code=True)
+        return Reply(text=NOTES, usage=Usage(input=900, output=90))
+
+    made = Session("s", store=store, model=ScriptedModel(beaten, name="small", window=200_000), policy=Policy.coding())
+    made.record(*long_session(60))
+    assert made.compact().outcome == "deferred"
+    attempts = desk.json("history")["attempts"]
+    assert [(one["outcome"], one["model_calls"], one["prompt_tokens"]) for one in attempts] == [
+        ("applied", 0, 0),
+        ("deferred", 1, 900),
+    ]
+    assert "deferred" in desk.run("history")

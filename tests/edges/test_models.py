@@ -17,11 +17,12 @@ import pytest
 
 from foldmark import models
 from foldmark.asking import Ask, Reply, as_reply, info_of
-from foldmark.errors import WireError
+from foldmark.errors import PolicyError, WireError
 from foldmark.events import Usage, user
 from foldmark.failures import FailureKind, ModelFailed, failure_of
 from foldmark.models.llama import LocalModel
 from foldmark.models.schemas import ANTHROPIC, OPENAI, bound
+from foldmark.models.windows import KNOWN, sizes_of
 
 try:
     import openai as openai_sdk
@@ -722,3 +723,67 @@ def test_no_sdk_is_loaded_before_it_is_used() -> None:
 
 def test_a_plain_answer_is_a_reply() -> None:
     assert as_reply({"text": "yes"}) == Reply(text="yes")
+
+
+def client() -> Any:
+    """Looks like a client of either SDK, and is never called."""
+    called = SimpleNamespace(create=lambda **fields: pytest.fail(str(fields)))
+    return SimpleNamespace(messages=called, chat=SimpleNamespace(completions=called))
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "output"),
+    [
+        ("gpt-5-mini", 400_000, 128_000),
+        ("gpt-5-mini-2025-08-07", 400_000, 128_000),
+        ("openai/gpt-5-mini", 400_000, 128_000),
+        ("gpt-5.4", 1_050_000, 128_000),
+        ("gpt-5.4-mini", 400_000, 128_000),
+        ("gpt-4o-2024-08-06", 128_000, 16_384),
+        ("gpt-4.1-nano", 1_047_576, 32_768),
+        ("o3-mini", 200_000, 100_000),
+        ("gpt-5-mini-next", 8_192, 0),
+        ("gpt-5-chat-latest", 8_192, 0),
+        ("gpt-4o-audio-preview", 8_192, 0),
+        ("somewhere/gpt-5-mini", 8_192, 0),
+        ("qwen", 8_192, 0),
+        ("", 8_192, 0),
+    ],
+)
+def test_the_window_of_an_openai_model_is_known_by_its_name_and_never_guessed(
+    name: str, window: int, output: int
+) -> None:
+    info = info_of(models.openai(client(), name))
+    assert (info.window, info.output) == (window, output)
+    assert info_of(models.openai(client(), name, window=32_768)).window == 32_768
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "output"),
+    [
+        ("claude-haiku-4-5", 200_000, 64_000),
+        ("claude-haiku-4-5-20251001", 200_000, 64_000),
+        ("claude-haiku-5-5", 1_000_000, 128_000),
+        ("us.anthropic.claude-opus-4-8", 1_000_000, 128_000),
+        ("claude-sonnet-4.6", 1_000_000, 64_000),
+        ("claude-sonnet-4-5-20250929", 200_000, 64_000),
+        ("claude-next", 200_000, 0),
+    ],
+)
+def test_the_window_of_a_claude_model_is_known_by_its_name(name: str, window: int, output: int) -> None:
+    info = info_of(models.anthropic(client(), name))
+    assert (info.window, info.output) == (window, output)
+    assert info_of(models.anthropic(client(), name, window=9_000)).window == 9_000
+
+
+@pytest.mark.parametrize("window", [0, -1, "8192", 8_192.5, float("nan"), True])
+def test_a_window_that_is_none_is_refused(window: Any) -> None:
+    for maker in (models.openai, models.anthropic):
+        with pytest.raises(PolicyError, match=r"window of m is .*; it takes a whole number"):
+            maker(client(), "m", window=window)
+
+
+def test_every_known_size_makes_sense_and_is_found_by_its_own_name() -> None:
+    for name, sizes in KNOWN.items():
+        assert sizes_of(name) == sizes
+        assert 0 < sizes.output <= sizes.window

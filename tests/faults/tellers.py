@@ -81,7 +81,7 @@ def quoting(ask: Ask) -> Reply:
     notes, records = shown(ask)
     words = f"Earlier: {notes} Now: {records}".split()
     lines = [" ".join(words[at : at + 30]) for at in range(0, len(words), 30)]
-    return told(ask, decisions=[notes, *lines[:30]], current_work=lines[30:60], conflicts=[f"It was said: {notes}"])
+    return told(ask, decisions=[notes, *lines[:14]], current_work=lines[14:28], conflicts=[f"It was said: {notes}"])
 
 
 def twice(ask: Ask) -> Reply:

@@ -92,10 +92,10 @@ BEHAVIOURS: dict[str, Any] = {
 LOOP: list[Move] = [("call", 150)] * 14
 EVERY = sorted(BEHAVIOURS)
 SMALL = Policy.coding(budget={"target_tokens": 1_500}, admission=RAW)
-BEGUN = [user("Begin."), *pairs_of(14, 150, say="I decided to read it."), user("And now?")]
+BEGUN = [user("Begin."), *pairs_of(12, 150, say="I decided to read it."), user("And now?")]
 
 
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(
     story=moves,
     script=st.lists(st.sampled_from(EVERY), min_size=1, max_size=5),
@@ -106,17 +106,13 @@ BEGUN = [user("Begin."), *pairs_of(14, 150, say="I decided to read it."), user("
     place=st.sampled_from(["user", "system"]),
     wire=st.sampled_from(EVERY_WIRE),
 )
-@example(LOOP * 2, ["empty", "honest"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0]).via("S-SUMQ-01, S-SUMQ-02")
-@example(LOOP * 2, ["honest", "quotes"], "", 1_500, 6_000, False, "user", EVERY_WIRE[1]).via(
-    "S-SUMQ-06: it quotes itself"
-)
-@example(LOOP * 2, ["lies"], "", 4_000, 6_000, False, "user", EVERY_WIRE[2]).via("S-LOSS-03, S-LOSS-04, S-LOSS-06")
-@example(LOOP * 2, ["twice"], "", 1_500, 6_000, True, "user", EVERY_WIRE[3]).via("S-LOOP-07: twice its input")
-@example(LOOP * 2, ["raises"], "times out", 1_500, 1_500, False, "user", EVERY_WIRE[0]).via(
-    "S-LOOP-09: it always raises"
-)
-@example(LOOP * 2, ["cut"], "honest", 1_500, 1_500, False, "user", EVERY_WIRE[1]).via("S-SUMQ-03, S-SUMQ-07: a chain")
-@example(LOOP * 2, ["no usage", "a strange usage", "a strange name"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0])
+@example(LOOP, ["empty", "honest"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0]).via("S-SUMQ-01, S-SUMQ-02")
+@example(LOOP, ["honest", "quotes"], "", 1_500, 6_000, False, "user", EVERY_WIRE[1]).via("S-SUMQ-06: it quotes itself")
+@example(LOOP, ["lies"], "", 4_000, 6_000, False, "user", EVERY_WIRE[2]).via("S-LOSS-03, S-LOSS-04, S-LOSS-06")
+@example(LOOP, ["twice"], "", 1_500, 6_000, True, "user", EVERY_WIRE[3]).via("S-LOOP-07: twice its input")
+@example(LOOP, ["raises"], "times out", 1_500, 1_500, False, "user", EVERY_WIRE[0]).via("S-LOOP-09: it always raises")
+@example(LOOP, ["cut"], "honest", 1_500, 1_500, False, "user", EVERY_WIRE[1]).via("S-SUMQ-03, S-SUMQ-07: a chain")
+@example(LOOP, ["no usage", "a strange usage", "a strange name"], "", 1_500, 6_000, False, "user", EVERY_WIRE[0])
 def test_whatever_a_model_does_the_session_stays_true_valid_small_and_goes_on(
     story: list[Move], script: list[str], other: str, target: int, window: int, fork: bool, place: str, wire: Any
 ) -> None:

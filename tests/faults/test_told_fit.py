@@ -31,7 +31,7 @@ REFUSED = TooLong("This model's maximum context length is 2048 tokens. However, 
 UNSAID = TooLong("prompt is too long")
 
 
-@settings(max_examples=20)
+@settings(max_examples=9)
 @given(
     window=st.sampled_from([500, 1_500, 4_096, 16_000]),
     output=st.sampled_from([64, 2_000]),
@@ -105,15 +105,13 @@ def test_a_history_of_nothing_but_tool_traffic_is_told_of() -> None:
     shown."""
     session, model = telling(honest, policy=WHOLE, window=9_000)
     session.record(user("Find the leak."), *pairs_of(60, 700, say=""))
-    for request in checked_on_all(session, window=32_000):
-        assert "Find the leak." in text_of(request.payload())
-    report = session.compact(force=True, window=32_000)
-    assert session.control.history()
+    requests = checked_on_all(session, window=32_000)
+    assert all("Find the leak." in text_of(request.payload()) for request in requests)
+    assert (requests[0].report.outcome, requests[0].report.coverage) == ("applied", 1.0)
     records = "\n".join(shown(ask)[1] for ask in model.asks)
     seqs = {int(seq) for seq in re.findall(r"^\[event:(\d+) ", records, re.MULTILINE)}
     first = session.control.history()[0].boundary
     assert seqs >= set(range(1, first + 1)), "no record is left out unseen"
-    assert report.coverage == 1.0
 
 
 @pytest.mark.parametrize("old_usage", [0, 60_000, 900])

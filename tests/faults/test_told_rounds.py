@@ -69,7 +69,7 @@ def lived(session: Session) -> list[Checkpoint]:
                 user("Cancel the migration of ledger_v2 to ledger_v3, we do not need it."), assistant("Cancelled.")
             )
         session.record(user(f"Go on with part {number}."))
-        assert session.compact(force=True, window=128_000).outcome == "applied"
+        assert session.compact(force=True, window=128_000).outcome in ("applied", "degraded")
     return session.control.history()
 
 

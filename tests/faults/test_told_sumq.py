@@ -70,8 +70,8 @@ def test_nothing_to_summarise_asks_no_model() -> None:
 
 @pytest.mark.parametrize("failure", ["", TimeoutError(), Reply(text='{"dec', finish="length"), EMPTY["a skeleton"]])
 def test_the_previous_summary_is_carried_forward_when_the_next_call_brings_nothing(failure: Any) -> None:
-    """S-SUMQ-02, S-SUMQ-08: decisions and failures that were told once stay when the next round fails or has nothing new
-    to tell; work that was current then is not told as current now."""
+    """S-SUMQ-02, S-SUMQ-08: decisions and failures that were told once stay when the next round fails or has nothing
+    new to tell; work that was current then is not told as current now."""
     first = items_json(
         decisions=[("Parse with zebra_parser, since rows repeat", [2])],
         failed_approaches=[("flamingo_lock failed on row 7", [3])],
@@ -158,11 +158,11 @@ def test_a_summariser_that_goes_on_with_the_task_is_not_heard(name: str) -> None
 def test_summaries_do_not_nest_over_thirty_one_compactions() -> None:
     """S-SUMQ-06: a model that quotes all it was shown, its previous summary too: size stays, the newest facts are
     there, and the requests to the model do not grow either."""
-    session, model = telling(quoting)
+    session, model = telling(quoting, policy=Policy.coding(budget={"target_tokens": 2_500}, admission=RAW))
     session.record(user("Fix it. Never touch the schema."))
     sizes, told_sizes, asked = [], [], []
     for turn in range(31):
-        session.record(*pairs_of(9, 400, start=turn * 10, say=f"Marker turn{turn}word."), user(f"Go on {turn}."))
+        session.record(*pairs_of(6, 400, start=turn * 10, say=f"Marker turn{turn}word."), user(f"Go on {turn}."))
         session.compact(force=True, window=128_000)
         request = checked(session)
         text = text_of(request.payload())
@@ -173,7 +173,7 @@ def test_summaries_do_not_nest_over_thirty_one_compactions() -> None:
         told_sizes.append(sum(len(item.text) + len(item.why) for item in session.control.history()[-1].narrative))
         asked.append(sum(ask.tokens for ask in model.asks))
         model.asks.clear()
-    assert max(sizes) <= 5_000
+    assert max(sizes) <= 2_500
     assert min(told_sizes[1:]) > 0, "its quotes are heard"
     assert max(told_sizes) <= 6 * 12 * 2 * 240
     assert max(told_sizes[20:]) <= 1.3 * max(told_sizes[3:20]) + 240, told_sizes
@@ -263,7 +263,7 @@ def test_an_endpoint_that_answers_with_no_items_or_is_busy_is_fallen_back_from_a
     session, model = telling(ValueError("0 compaction items in 3 outputs"), *[Busy("busy")] * 5, clock=clock)
     session.record(user("Fix it. Never touch the schema."))
     asked = []
-    for turn in range(12):
+    for turn in range(8):
         session.record(*pairs_of(16, 300, start=turn * 20), user(f"Go on {turn}."))
         report = session.compact(window=128_000)
         assert report.outcome == "degraded"

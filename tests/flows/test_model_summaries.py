@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from foldmark import Policy, Price, Reply, Session, Summarizer, Usage, assistant, result, user
+from foldmark import (
+    MemoryStore,
+    Occasion,
+    Policy,
+    PolicyError,
+    Price,
+    Reply,
+    Session,
+    SQLiteStore,
+    Summarizer,
+    SummarizerFailed,
+    Usage,
+    assistant,
+    result,
+    user,
+)
 from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
 from foldmark.drafts import payload_bytes
-from foldmark.summarizer import Hooks, Prompt
+from foldmark.reports import Report
+from foldmark.store import Key, View
+from foldmark.summarizer import Hooks, Limits, Prompt
 from foldmark.testing import AsyncScriptedModel, FixedClock, ScriptedModel, items_json
 from foldmark.wire import anthropic, by_name, openai_chat
 from making import call, long_session, tool_round
@@ -49,7 +69,7 @@ def marked(body: dict[str, object]) -> dict[str, object]:
 @pytest.mark.parametrize("wire", [openai_chat, anthropic], ids=lambda one: str(one.NAME))
 def test_a_fork_begins_with_the_bytes_of_the_request_it_was_cloned_from(wire: object) -> None:
     decorate = marked if wire is anthropic else None
-    model = ScriptedModel(PLAIN, name="big")
+    model = ScriptedModel(PLAIN, name="big", window=200_000)
     made = grown(20, summarizer=Summarizer(models=(model,), fork=True, decorate=decorate))
     parent = made.request(window=200_000, wire=wire, model="big", system="You fix billing.", tools=[TOOL])
     sent = parent.payload(model="big")
@@ -72,7 +92,7 @@ TOOL = {"name": "read", "description": "Read a file.", "parameters": {"type": "o
 
 def test_the_report_compares_what_parent_and_fork_read_from_the_cache() -> None:
     for cached, warned in ((20_000, False), (0, True)):
-        model = ScriptedModel(Reply(text=PLAIN, usage=Usage(input=21_000, output=300, cache_read=cached)), name="big")
+        model = ScriptedModel(Reply(text=PLAIN, usage=Usage(input=21_000, output=300, cache_read=cached)), name="big", window=200_000)
         made = grown(20, summarizer=Summarizer(models=(model,), fork=True))
         made.request(window=200_000, wire=openai_chat, model="big")
         made.record(assistant("Go on.", model="big", usage=Usage(input=20_500, output=5, cache_read=20_000)))
@@ -91,17 +111,17 @@ REASONS: dict[str, tuple[Callable[[Session], object], str]] = {
 @pytest.mark.parametrize("name", REASONS)
 def test_where_a_fork_is_impossible_the_reason_is_said_and_the_model_is_asked_standalone(name: str) -> None:
     act, word = REASONS[name]
-    model = ScriptedModel(GOOD, name="big")
+    model = ScriptedModel(GOOD, name="big", window=200_000)
     made = grown(30, summarizer=Summarizer(models=(model,), fork=True))
     made.request(window=200_000, model="big")
     act(made)
     report = made.compact(force=True)
     assert (report.outcome, report.mode) == ("applied", "standalone")
-    assert any("not as a fork" in warning and word in warning for warning in report.warnings)
+    assert any("as a fork" in warning and word in warning for warning in report.warnings)
 
 
 def test_a_fork_that_goes_on_with_the_task_is_asked_again_standalone() -> None:
-    model = ScriptedModel(Reply(calls=("read",), finish="tool_calls"), GOOD, name="big")
+    model = ScriptedModel(Reply(calls=("read",), finish="tool_calls"), GOOD, name="big", window=200_000)
     made = grown(30, summarizer=Summarizer(models=(model,), fork=True))
     made.request(window=200_000, model="big")
     report = made.compact(force=True)
@@ -302,3 +322,274 @@ def test_a_report_says_whether_a_turn_was_in_progress() -> None:
     assert not made.compact(force=True).resume
     made.record(user("One more thing."), assistant("", call("bash", 77)), result("c77", "ok"))
     assert made.compact(force=True).resume
+
+
+# -- one past is told once
+
+
+def pair(kind: str, folder: Path, model: ScriptedModel) -> tuple[Session, Session]:
+    """Two that ask for the same: one object twice, two over one store, two over one file."""
+    stores = {
+        "one session": [MemoryStore()] * 2,
+        "two over one store": [MemoryStore()] * 2,
+        "two over one file": [SQLiteStore(folder / "a.db"), SQLiteStore(folder / ".." / folder.name / "a.db")],
+    }[kind]
+    clock, limits = FixedClock(), Limits(cooldown_seconds=0)
+    made = [
+        Session(
+            "s", store=store, summarizer=Summarizer(models=(model,), limits=limits), clock=clock, policy=Policy.coding()
+        )
+        for store in stores
+    ]  # fmt: skip
+    made[0].record(*long_session(60, ask=RULE))
+    return made[0], made[0] if kind == "one session" else made[1]
+
+
+KINDS = ["one session", "two over one store", "two over one file"]
+
+
+@pytest.mark.parametrize("verb", ["request", "compact"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_while_a_model_is_asked_nobody_asks_it_a_second_time(kind: str, verb: str, tmp_path: Path) -> None:
+    reports: list[Report] = []
+
+    def meanwhile(ask: Ask) -> Reply:
+        if len(model.asks) == 1:
+            rival = threading.Thread(target=lambda: reports.append(compacted(second)))
+            rival.start()
+            rival.join(30)
+        return Reply(text=GOOD, usage=Usage(input=1_000, output=100))
+
+    def compacted(made: Session) -> Report:
+        return made.request(window=200_000, wire=openai_chat).report if verb == "request" else made.compact()
+
+    model = ScriptedModel(meanwhile)
+    first, second = pair(kind, tmp_path, model)
+    report = compacted(first)
+    assert (report.outcome, len(report.calls)) == ("applied", 1)
+    assert [(other.outcome, other.calls) for other in reports] == [("deferred", ())]
+    assert "told by a model already" in reports[0].text
+    assert len(model.asks) == 1
+    assert [one.outcome for one in first.control.attempts()] == ["applied"]
+    first.record(*long_session(60, ask="And again."))
+    assert compacted(second).outcome == "applied", "the next one may ask"
+    assert len(model.asks) == 2
+
+
+@pytest.mark.parametrize(("options", "asked"), [({"by_code": True}, 1), ({"force": True}, 2)], ids=["code", "force"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_code_and_a_person_who_insists_go_on_while_a_model_is_asked(
+    kind: str, options: dict[str, bool], asked: int, tmp_path: Path
+) -> None:
+    outcomes: list[str] = []
+
+    def meanwhile(ask: Ask) -> str:
+        if len(model.asks) == 1:
+            outcomes.append(second.compact(**options).outcome)  # type: ignore[arg-type]
+        return GOOD
+
+    model = ScriptedModel(meanwhile)
+    first, second = pair(kind, tmp_path, model)
+    assert first.compact().outcome == "deferred", "the other one won"
+    assert (outcomes, len(model.asks)) == (["applied"], asked)
+    assert len(first.control.history()) == 1
+
+
+def test_gathered_compactions_pay_once() -> None:
+    async def drill() -> None:
+        async def slow(ask: Ask) -> str:
+            asks.append(ask)
+            await asyncio.sleep(0.3)
+            return GOOD
+
+        asks: list[Ask] = []
+        made = AsyncSession("s", model=slow, clock=FixedClock(), policy=Policy.coding())
+        await made.record(*long_session(60, ask=RULE))
+        reports = await asyncio.gather(*(made.compact() for _ in range(4)))
+        assert sorted(one.outcome for one in reports) == ["applied", "deferred", "deferred", "deferred"]
+        assert [ask.part for ask in asks] == list(range(1, len(asks) + 1)), "no part is asked for twice"
+
+    asyncio.run(asyncio.wait_for(drill(), 60))
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "interrupted", "refused"])
+def test_whatever_ends_a_call_the_next_compaction_may_ask(ends: str) -> None:
+    async def drill() -> None:
+        asked = asyncio.Event()
+
+        async def first(ask: Ask) -> str:
+            asked.set()
+            if ends == "refused":
+                raise PolicyError("this model needs a key")
+            await asyncio.sleep(30)
+            return GOOD
+
+        limits = Limits(cooldown_seconds=0)
+        made = AsyncSession(
+            "s", summarizer=Summarizer(models=(first,), limits=limits), clock=FixedClock(), policy=Policy.coding()
+        )
+        await made.record(*long_session(60, ask=RULE))
+        task = asyncio.create_task(made.request(window=200_000) if ends == "cancelled" else made.compact())
+        await asked.wait()
+        if ends != "refused":
+            task.cancel()
+        with pytest.raises(PolicyError if ends == "refused" else asyncio.CancelledError):
+            await task
+        assert made.control.history() == []
+        model = ScriptedModel(GOOD, name="another")
+        made.session.summarizer = Summarizer(models=(model,), limits=limits)
+        assert (await made.compact()).outcome == "applied"
+        assert len(model.asks) == 1
+
+    asyncio.run(asyncio.wait_for(drill(), 60))
+
+
+class SlowStore(MemoryStore):
+    """A store whose next look takes until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow, self.inside, self.free = False, threading.Event(), threading.Event()
+
+    def view(self, key: Key) -> View:
+        if self.slow:
+            self.inside.set()
+            assert self.free.wait(20)
+        return super().view(key)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_session_that_is_cancelled_again_and_again_in_a_step_is_cancelled_and_goes_on(times: int) -> None:
+    async def drill() -> None:
+        store = SlowStore()
+        made = AsyncSession(
+            "s", store=store, model=AsyncScriptedModel(GOOD), clock=FixedClock(), policy=Policy.coding()
+        )
+        await made.record(*long_session(60, ask=RULE))
+        store.slow = True
+        task = asyncio.ensure_future(made.compact(force=True))
+        assert await asyncio.to_thread(store.inside.wait, 20)
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0.01)
+        store.slow = False
+        store.free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert made.control.history() == []
+        assert (await made.compact(force=True)).outcome == "applied"
+
+    asyncio.run(asyncio.wait_for(drill(), 60))
+
+
+# -- late answers, other lines
+
+
+def test_an_answer_after_its_time_is_paid_for_and_not_used_in_a_plain_session_too() -> None:
+    def slow(ask: Ask) -> Reply:
+        time.sleep(1.05)
+        return Reply(text=GOOD, usage=Usage(input=900, output=90))
+
+    made = grown(60, summarizer=Summarizer(models=(slow,), limits=Limits(timeout_seconds=0.001)))
+    report = made.compact()
+    assert (report.outcome, [one.failure for one in report.calls]) == ("degraded", ["timeout"])
+    assert made.control.history()[-1].narrative == ()
+    assert report.calls[0].usage == Usage(input=900, output=90)
+    assert report.calls[0].seconds > 1
+
+
+def test_a_request_of_another_line_does_not_report_the_compaction_of_the_one_that_was_left() -> None:
+    edited = [*long_session(60, ask=RULE)[:10], user("Something else.")]
+
+    def moves(ask: Ask) -> str:
+        made.follow(edited, system="You do something else.")
+        return GOOD
+
+    made = Session("s", model=ScriptedModel(moves), clock=FixedClock(), policy=Policy.coding())
+    made.follow(long_session(60, ask=RULE), system="You fix billing.")
+    request = made.request(window=200_000, wire=openai_chat)
+    assert made.name != "s"
+    assert (request.messages[-1].text, request.system) == ("Something else.", "You do something else.")
+    plain = Session(made.name, store=made.store, clock=FixedClock(), policy=Policy.coding()).peek(openai_chat)
+    assert request.tokens == plain.tokens
+    report = request.report
+    assert (report.outcome, report.boundary, report.version, report.calls) == ("not_due", 0, 0, ())
+    assert any("'s'" in warning and "applied" in warning for warning in report.warnings)
+    left = Session("s", store=made.store, clock=FixedClock())
+    assert [one.outcome for one in left.control.attempts()] == ["applied"]
+
+
+# -- chosen at run time
+
+
+def test_who_chooses_is_asked_once_and_only_when_a_compaction_is_due() -> None:
+    asked: list[Occasion] = []
+
+    def choose(occasion: Occasion) -> ScriptedModel:
+        asked.append(occasion)
+        return ScriptedModel(GOOD)
+
+    made = grown(2, summarizer=choose)
+    for _ in range(3):
+        assert made.request(window=200_000, context={"request": 7}).report.outcome == "not_due"
+        assert made.compact().outcome == "not_due"
+        made.next_compaction()
+    assert asked == []
+    made.record(*long_session(60, ask="More."))
+    assert made.request(window=200_000, focus="charges", context={"request": 7}).report.mode == "standalone"
+    assert [(one.key.session, one.force, one.focus, one.context) for one in asked] == [
+        ("s", False, "charges", {"request": 7})
+    ]
+
+
+@pytest.mark.parametrize("verb", ["request", "compact"])
+def test_a_choice_that_fails_is_a_degraded_compaction_with_its_reason(verb: str) -> None:
+    secret = "sk-ant-api03-" + "Ab1" * 30
+
+    def broken(occasion: Occasion) -> object:
+        raise ConnectionError(f"no answer from the registry with {secret}")
+
+    made = grown(60, summarizer=broken)
+    report = made.request(window=200_000).report if verb == "request" else made.compact()
+    (attempt,) = made.control.attempts()
+    assert (report.outcome, report.mode, report.calls) == ("degraded", "code", ())
+    assert attempt.outcome == "degraded"
+    for said in (*report.warnings[:1], " ".join(attempt.reasons)):
+        assert "no answer from the registry" in said
+        assert "sk-ant" not in said
+    assert made.control.history()[-1].narrative == ()
+    with pytest.raises(SummarizerFailed, match="no answer from the registry"):
+        grown(60, summarizer=broken).compact(force=True)
+
+
+def test_a_choice_of_nobody_is_a_compaction_by_code_without_a_word() -> None:
+    made, plain = grown(60, summarizer=lambda occasion: None), grown(60)
+    assert made.compact() == plain.compact()
+    assert made.control.attempts() == plain.control.attempts()
+
+
+def in_disguise(ask: Ask) -> object:
+    return AsyncScriptedModel(GOOD)(ask)
+
+
+HIDDEN: dict[str, Callable[[Occasion], object]] = {
+    "an async model": lambda occasion: AsyncScriptedModel(GOOD, name="later"),
+    "one at the end of a chain": lambda occasion: [ScriptedModel(GOOD), AsyncScriptedModel(GOOD, name="later")],
+    "a plain function around one": lambda occasion: in_disguise,
+}
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_an_async_model_that_is_chosen_in_a_plain_session_is_named_and_nothing_is_noted(name: str, force: bool) -> None:
+    made = grown(60, summarizer=HIDDEN[name])
+    with pytest.raises(PolicyError, match="AsyncSession"):
+        made.compact(force=force)
+    assert (made.control.attempts(), made.control.history()) == ([], [])
+
+    async def drill() -> None:
+        awaited = AsyncSession("s", summarizer=HIDDEN[name], clock=FixedClock(), policy=Policy.coding())
+        await awaited.record(*long_session(60, ask=RULE))
+        assert (await awaited.compact(force=force)).outcome == "applied"
+
+    asyncio.run(asyncio.wait_for(drill(), 60))

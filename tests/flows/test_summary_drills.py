@@ -150,7 +150,7 @@ def test_a_part_that_fails_does_not_undo_the_ones_before_it() -> None:
     report = made.compact()
     assert report.outcome == "degraded"
     assert 0 < report.coverage < 1
-    assert any(item.refs == (14,) for item in made.control.history()[-1].narrative)
+    assert {item.field for item in made.control.history()[-1].narrative} == {"decisions"}, "work in its middle is overtaken"
     assert any("were told by no model" in warning for warning in report.warnings)
     goes_on(made)
 
@@ -161,8 +161,8 @@ def test_an_interrupt_in_mid_call_changes_nothing_and_is_raised() -> None:
         made.compact()
     assert made.control.history() == []
     assert len(made.store.view(made.key).attempts) == 1, "what was tried is noted"
-    assert "src/file_7.py was read" in goes_on(made), "the next request asks again"
-    assert len(model.asks) == 2
+    goes_on(made)
+    assert len(model.asks) == 1, "it was paid: what is due in the cooldown is made by code"
 
 
 def test_a_cancelled_call_changes_nothing_and_its_late_answer_is_discarded() -> None:
@@ -356,7 +356,7 @@ def test_a_summarizer_chosen_at_run_time_may_be_missing(name: str) -> None:
         made.compact(force=True)
     assert made.control.history() == []
     report = made.compact()
-    assert (report.outcome, report.mode) == ("applied", "code")
+    assert (report.outcome, report.mode) == ("applied" if name == "none is at hand" else "degraded", "code")
     goes_on(made)
 
 

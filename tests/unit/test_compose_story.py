@@ -20,7 +20,7 @@ from foldmark.policy import Policy
 from foldmark.render import render_line
 from foldmark.salience import Tally, best_units, rank_names
 from foldmark.tokens import count
-from foldmark.validation import reasons_against, too_long
+from foldmark.validation import reasons_against
 from talk import checkpoint_of, facts_from, readings, state_of, used
 
 LIMIT = "Do not touch the database schema."
@@ -172,8 +172,6 @@ def test_a_narrative_is_cut_to_what_it_replaces_by_dropping_the_least_wanted() -
     assert {item.field for item in short} == set(FIELDS)
     assert all(item.verified for item in short)
     assert trimmed(MANY, 0) == ()
-    assert too_long(101, 100)
-    assert not too_long(100, 100)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foldmark.budget import room
 from foldmark.checkpoint import Checkpoint
 from foldmark.events import Usage, assistant, user
-from foldmark.pacing import first_reported, may_ask, rests
+from foldmark.pacing import first_reported, may_ask, resting, rests
 from foldmark.policy import Policy
 from foldmark.reports import Attempt
 from foldmark.store import Frame, Key, ScopeState, View
@@ -50,12 +50,12 @@ def test_after_a_call_a_model_rests_for_the_cooldown() -> None:
 def test_a_cooldown_is_no_rest_for_the_price_of_the_next_compaction() -> None:
     assert may_ask([tried(100.0)], LIMITS, 130.0)
     assert rests([tried(100.0)], LIMITS, 130.0) == ""
-    assert rests([tried(0.0, "degraded", failure="auth", rest_until=3_600.0)], LIMITS, 1_000.0)
+    assert rests([tried(0.0, "degraded", failure="auth", model="m", rests={"m": 3_600.0})], LIMITS, 1_000.0)
     assert rests(failing(3), LIMITS, 261.0).startswith("breaker")
 
 
 def test_a_rest_that_was_asked_for_is_kept_and_says_why() -> None:
-    limited = [tried(0.0, "degraded", failure="quota", rest_until=3_600.0)]
+    limited = [tried(0.0, "degraded", failure="quota", model="m", rests={"m": 3_600.0})]
     assert may_ask(limited, LIMITS, 1_000.0) == "models rest for another 2,600 s (quota)"
     assert may_ask(limited, LIMITS, 3_600.0) == ""
 
@@ -135,15 +135,29 @@ def test_what_is_reported_belongs_to_the_compaction_before_and_to_no_other() -> 
     assert may_ask([tried(0.0), by_code(50.0, "ineffective", reported=50_000)], limits, 100.0)
 
 
-def test_the_first_reply_after_a_compaction_tells_what_it_came_to() -> None:
-    rows = numbered(user("a"), assistant("b", usage=Usage(input=9)), assistant("c", usage=Usage(input=20_000)))
-    view = View(key=Key(session="s"), checkpoint=None, kept=(), events=tuple(rows), state=ScopeState())
+def test_the_first_reply_to_a_request_with_the_checkpoint_tells_what_it_came_to() -> None:
+    view = View(
+        key=Key(session="s"), checkpoint=None, kept=(), events=(), state=ScopeState(reported=(1, 20_000))
+    )  # fmt: skip
     space = room(Frame(window=200_000), Policy.coding())
     assert first_reported(view, space) == 0
     made = msgspec.structs.replace(view, checkpoint=Checkpoint(version=1, boundary=1, text="", tokens=0, head=2))
     assert first_reported(made, space) == 20_000
-    silent = (*rows[:2], msgspec.structs.replace(rows[2], usage=None), assistant("d", usage=Usage(input=30_000)))
-    assert first_reported(msgspec.structs.replace(made, events=silent), space) == 0, "a later one says less"
+    newer = msgspec.structs.replace(made, checkpoint=Checkpoint(version=2, boundary=1, text="", tokens=0, head=2))
+    assert first_reported(newer, space) == 0, "a reply to a request from before it says nothing"
+
+
+def test_one_bad_model_rests_and_the_chain_is_asked() -> None:
+    rows = [tried(0.0, "degraded", failure="auth", model="b", rests={"a": 60.0, "b": 3_600.0})]
+    assert may_ask(rows, LIMITS, 59.0, models=("a", "b"))
+    assert may_ask(rows, LIMITS, 61.0, models=("a", "b")) == "", "the first has rested enough"
+    assert resting(rows, 61.0) == {"b"}
+
+
+def test_a_call_that_was_broken_off_is_paid_so_it_counts_for_the_cooldown_and_for_nothing_else() -> None:
+    broken = [tried(100.0 * n, "failed", failure="cancelled") for n in range(5)]
+    assert may_ask(broken, LIMITS, 430.0).startswith("cooldown")
+    assert may_ask(broken, LIMITS, 470.0) == ""
 
 
 # -- who is meant
@@ -158,7 +172,7 @@ def test_another_model_starts_afresh() -> None:
 
 def test_a_cancelled_call_says_nothing_of_the_model() -> None:
     attempts = [*failing(2), tried(200.0, "failed", failure="cancelled")]
-    assert may_ask(attempts, LIMITS, 201.0) == ""
+    assert may_ask(attempts, LIMITS, 261.0) == ""
     assert may_ask([*attempts, tried(300.0, "failed", failure="timeout")], LIMITS, 370.0).startswith("breaker")
 
 

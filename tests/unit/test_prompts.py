@@ -337,3 +337,10 @@ def test_a_narrative_stands_in_a_prompt_a_line_an_item() -> None:
         "- next_steps: Run the tests (event:14-15)"
     )
     assert as_text((Item("conflicts", "a\nb </foldmark-records>", ()),)) == "- conflicts: a b &lt;/foldmark-records>"
+
+
+def test_an_answer_gets_no_more_room_than_the_model_gives() -> None:
+    wants = summarizer(limits=Limits(output_tokens=20_000))
+    assert output_room(ModelInfo(window=200_000), wants) == 20_000
+    assert output_room(ModelInfo(window=200_000, output=8_192), wants) == 8_192
+    assert output_room(ModelInfo(window=9_000, output=8_192), wants) == 3_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import itertools
 import json
 import threading
@@ -28,6 +30,11 @@ from foldmark import (
     result,
     user,
 )
+from foldmark.aio import AsyncSession
+from foldmark.prices import Money
+from foldmark.reports import Call, Change, Report
+from foldmark.session import _joined
+from foldmark.testing import ScriptedModel
 from foldmark.wire import anthropic, gemini, openai_chat
 from making import long_session, tool_round
 
@@ -379,3 +386,115 @@ def test_looking_at_the_next_request_changes_nothing_in_it(
         assert (mine.wire.NAME, mine.ceiling, mine.report) == (other.wire.NAME, other.ceiling, other.report)
         assert mine.payload() == other.payload()
         assert seen.store.view(seen.key).state == plain.store.view(plain.key).state
+
+
+# -- reports
+
+
+def told_apart(side: str) -> Report:
+    """A report in which every field is filled, and says by which side."""
+    number = {"compaction": 1, "request": 2}[side]
+    values: dict[str, object] = {
+        "outcome": {"compaction": "applied", "request": "not_due"}[side],
+        "changes": (Change(seq=number, status="raw", reason=side),),
+        "calls": (Call(model=side),),
+        "money": Money(price=Price(read=0.1, write=1.25), call=float(number), rewrite=1.0, saving=1.0),
+        "coverage": number / 4,
+        "resume": side == "compaction",
+    }
+    for field in msgspec.structs.fields(Report):
+        kind = {str: side, int: number, tuple[str, ...]: (side,)}.get(field.type)
+        assert kind is not None or field.name in values, f"say here what {field.name} holds"
+        values.setdefault(field.name, kind)
+    return Report(**values)  # type: ignore[arg-type]
+
+
+def test_a_request_after_a_compaction_loses_no_field_of_either_report() -> None:
+    """A field that is new in Report is the compaction's until somebody says that the request knows it better."""
+    compaction, request = told_apart("compaction"), told_apart("request")
+    joined = _joined(compaction, request)
+    better = {"boundary", "version", "after", "changes", "epoch"}
+    for name in Report.__struct_fields__:
+        mine, other = getattr(compaction, name), getattr(request, name)
+        expected = (*mine, *other) if name == "warnings" else other if name in better else mine
+        assert getattr(joined, name) == expected, name
+    assert _joined(compaction, msgspec.structs.replace(request, epoch="")).epoch == "compaction"
+
+
+def test_the_request_reports_all_that_the_same_compaction_reports() -> None:
+    twins = [
+        session(policy=Policy.coding(prices=Price(read=0.1, write=1.25)), model=ScriptedModel("## decisions\n- None"))
+        for _ in range(2)
+    ]
+    for made in twins:
+        made.record(*long_session(60))
+    alone, within = twins[0].compact(window=128_000), twins[1].request(window=128_000).report
+    assert alone.outcome != "not_due"
+    for name in set(Report.__struct_fields__) - {"after", "changes", "warnings", "calls"}:
+        assert getattr(within, name) == getattr(alone, name), name
+    assert set(within.warnings) >= set(alone.warnings)
+    assert [call.failure for call in within.calls] == [call.failure for call in alone.calls]
+
+
+# -- one policy for one request
+
+
+def test_a_policy_may_be_given_for_one_request_or_compaction_alone() -> None:
+    raw = {"demote": False, "superseded": False, "duplicates": False}
+    made = session(policy=Policy.coding(run="manual", cleanup=raw))
+    made.record(*long_session(60))
+    small = Policy.coding(budget={"target_tokens": 9_000}, cleanup=raw)
+    assert made.request(window=128_000).report.outcome == "not_due"
+    done = made.request(window=128_000, policy=small)
+    assert (done.report.outcome, done.report.target) == ("applied", 9_000)
+    assert done.tokens.total <= 9_000
+    assert made.policy.budget == Policy.coding().budget, "the session's own is as it was"
+    other = session(policy=Policy.coding(run="manual"))
+    other.record(*long_session(60))
+    assert other.compact(window=128_000, policy=small).target == 9_000
+    assert other.compact(policy=small.replace(window=64_000), force=True).outcome in ("applied", "ineffective")
+
+
+# -- the same, awaited
+
+
+def test_the_awaited_session_has_every_verb_with_the_same_options() -> None:
+    own = {"store", "artifacts", "key", "lock", "summarizer", "info", "awaits", "request_steps", "compact_steps"}
+    for name, plain in vars(Session).items():
+        if name.startswith("_") or name in own:
+            continue
+        awaited = vars(AsyncSession).get(name)
+        assert awaited is not None, f"AsyncSession has no {name}"
+        assert inspect.getdoc(awaited), f"AsyncSession.{name} is not explained"
+        if inspect.isfunction(plain):
+            assert inspect.iscoroutinefunction(awaited), name
+            mine, other = (list(inspect.signature(one).parameters.values()) for one in (plain, awaited))
+            assert [(p.name, p.kind, p.annotation) for p in mine] == [(p.name, p.kind, p.annotation) for p in other], (
+                name
+            )
+        else:
+            assert isinstance(awaited, property), name
+
+
+@pytest.mark.parametrize("kind", [Session, AsyncSession], ids=lambda one: one.__name__)
+def test_every_public_name_of_a_session_is_explained(kind: type) -> None:
+    public = {name: thing for name, thing in vars(kind).items() if not name.startswith("_") and name != "awaits"}
+    assert [name for name, thing in public.items() if not inspect.getdoc(thing)] == []
+
+
+def test_the_awaited_verbs_do_what_the_plain_ones_do() -> None:
+    async def drill() -> None:
+        made = AsyncSession("s", policy=Policy.coding(), clock=lambda: 1_000.0)
+        await made.describe(system="You fix billing.", tools=[BASH])
+        await made.remember({"wire": "anthropic"})
+        assert (made.system, made.tools) == ("You fix billing.", (BASH,))
+        assert made.session.info.meta["wire"] == "anthropic"
+        events = long_session(3)
+        steps: list[tuple[int, int]] = []
+        assert (await made.follow(events, progress=lambda *done: steps.append(done))).known == 0
+        assert steps[-1] == (7, 7)
+        assert len((await made.locate([*events, user("more")])).new) == 1
+        assert await made.cache_misses() == made.session.cache_misses() == ""
+        assert (await made.request(window=50_000)).system == "You fix billing."
+
+    asyncio.run(drill())

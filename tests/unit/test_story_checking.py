@@ -347,3 +347,142 @@ def test_a_step_that_the_user_waved_off_is_dropped(said: str) -> None:
     found = checked((Item("next_steps", step, (1,)),), Sources(shown=texts, boundary=2, state=state))
     assert bool(found.dropped) == gone
     assert not gone or "waved off" in found.dropped[0]
+
+
+RED = "tests/test_pay.py F.F\n2 failed, 2 passed in 1.21s\nFAILED tests/test_pay.py::test_refund - AssertionError\n\
+FAILED tests/test_pay.py::test_capture"
+GREEN = "tests/test_pay.py ....\n4 passed in 1.02s"
+
+
+def after_runs(*outputs: str, command: str = "pytest tests/test_pay.py") -> Sources:
+    """A session that ran its tests, with these results; the runs stand at the odd events from 3 on."""
+    events = [user("Fix the refund")]
+    for number, output in enumerate(outputs, 1):
+        events += used("bash", output, number=number, says="Running the tests.", command=command)
+    shown = {seq: event.text or f"$ {command}" for seq, event in enumerate(events, 1)}
+    shown.update({1 + 2 * number: output for number, output in enumerate(outputs, 1)})
+    return Sources(shown=shown, boundary=len(events), state=facts_from(events)[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tests/test_pay.py::test_refund and tests/test_pay.py::test_capture passed",
+        "test_refund passes now",
+        "test_capture did not fail",
+        "tests/test_pay.py is done: test_refund works",
+        "test_pay.py passed",
+        "`pytest tests/test_pay.py` succeeded",
+        "2 tests failed, test_refund and test_capture passed",
+        "After the fix test_refund and test_capture passed",
+        "The lock is gone; test_refund passes again",
+        "Verified that test_refund passes",
+    ],
+)
+@pytest.mark.parametrize("field", ["current_work", "decisions"])
+def test_what_code_saw_fail_did_not_pass(text: str, field: Field) -> None:
+    assert "code saw it fail (event:3)" in dropped(text, 3, field=field, sources=after_runs(RED))
+
+
+@pytest.mark.parametrize(
+    "text", ["test_pay.py fails", "tests/test_pay.py does not pass", "`pytest tests/test_pay.py` failed"]
+)
+def test_what_code_saw_pass_did_not_fail(text: str) -> None:
+    assert "code saw it pass" in dropped(text, 3, field="current_work", sources=after_runs(GREEN))
+    assert "code saw it pass (event:5)" in dropped(text, 5, field="current_work", sources=after_runs(RED, GREEN))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test_refund and test_capture fail in tests/test_pay.py",
+        "2 tests failed, 2 passed in tests/test_pay.py",
+        "test_refund should pass when the lock is gone",
+        "Make test_refund pass",
+        "Run tests/test_pay.py until it passes",
+        "2 passed, test_refund and test_capture failed",
+    ],
+)
+def test_what_agrees_with_the_run_or_is_only_wanted_stays(text: str) -> None:
+    assert kept(text, 3, field="current_work", sources=after_runs(RED))
+
+
+def test_of_two_runs_the_newer_one_counts_for_now_and_the_older_one_for_then() -> None:
+    sources = after_runs(RED, GREEN)
+    assert kept("test_refund and test_capture pass in tests/test_pay.py", 5, field="current_work", sources=sources)
+    assert kept("test_refund failed with an AssertionError", 3, field="failed_approaches", sources=sources)
+    assert kept("tests/test_pay.py failed", 3, field="current_work", sources=sources)
+    assert kept("Fixed the failing tests/test_pay.py", 5, field="current_work", sources=sources)
+    assert dropped("tests/test_pay.py still fails", 3, field="current_work", sources=sources)
+    assert kept("tests/test_pay.py passed", 3, field="decisions", sources=after_runs(GREEN, RED))
+    assert dropped("tests/test_pay.py passed", 3, field="current_work", sources=after_runs(GREEN, RED))
+
+
+CACHE = Sources(
+    shown={
+        1: "Choose a cache for the payment service.",
+        2: "I looked at Redis for the payment service. Redis is not available in the cluster, so we will not use Redis "
+        "for the payment cache; we use Memcached. Valkey was rejected, since it needs a license.",
+    },
+    boundary=2,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We use Redis for the payment cache; Redis is available in the cluster",
+        "We will use Redis for the payment cache",
+        "Redis is available in the cluster",
+        "Memcached is not available, we do not use Memcached for the payment cache",
+        "We do not use Memcached",
+    ],
+)
+@pytest.mark.parametrize("refs", [(2,), (), (1, 2)])
+def test_the_opposite_of_what_its_events_say_is_never_verified(text: str, refs: tuple[int, ...]) -> None:
+    assert not kept(text, *refs, sources=CACHE).verified
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We use Memcached",
+        "Redis is not available in the cluster; we use Memcached for the payment cache",
+        "We will not use Redis for the payment cache",
+        "Valkey was rejected, it needs a license",
+        "Valkey needs a license",
+    ],
+)
+def test_the_same_in_fewer_or_other_words_is_verified(text: str) -> None:
+    assert kept(text, 2, sources=CACHE).verified
+
+
+def test_a_reason_that_its_events_deny_proves_nothing() -> None:
+    assert not kept("We use Memcached", 2, why="Redis is available in the cluster", sources=CACHE).verified
+    assert kept("We use Memcached", 2, why="Redis is not available in the cluster", sources=CACHE).verified
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["The lock", "Redis", "The nightly job"]),
+    st.sampled_from(["used", "available", "taken", "gone"]),
+    st.sampled_from(["in the cluster", "for the refund API", "on Monday"]),
+    st.booleans(),
+    st.text(max_size=40),
+)
+def test_a_sentence_and_its_denial_are_never_both_verified(
+    thing: str, state: str, where: str, denied: bool, noise: str
+) -> None:
+    said, other = f"{thing} is {state} {where}", f"{thing} is not {state} {where}"
+    said, other = (other, said) if denied else (said, other)
+    sources = Sources(shown={1: f"{said}. {noise}"}, boundary=1)
+    assert not any(item.verified for item in check(other, 1, sources=sources).items)
+
+
+def test_a_statement_whose_predicate_was_cut_off_is_never_verified() -> None:
+    text = "The unique index instead of the lock on the refund API of the payment service, the orders and the"
+    sources = Sources(shown={1: f"{text} charges was dropped for good."}, boundary=1)
+    assert kept(text, 1, sources=sources).verified
+    assert not kept(f"{text} …", 1, sources=sources).verified
+    assert not kept("The unique index is …", 1, sources=sources).verified
+    assert kept("The unique index instead of the lock was dropped …", 1, sources=sources).verified

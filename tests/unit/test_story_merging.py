@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foldmark.checkpoint import Fact, Field, Item
 from foldmark.narrative import FIELDS, MOST_CHARACTERS, MOST_ITEMS, MOST_REFS
-from foldmark.story import Sources, checked, merged
+from foldmark.story import Sources, checked, given_up, merged
 
 INDEX = Item("decisions", "Use a unique index instead of a lock", (4,), "the lock was held twice", True)
 CACHE = Item("failed_approaches", "Redis cache in front of the lock", (9,), "stale reads", True)
@@ -24,13 +24,13 @@ def decision(text: str, *refs: int, verified: bool = True, why: str = "") -> Ite
     return Item("decisions", text, refs, why, verified)
 
 
-def test_work_steps_and_questions_are_those_of_the_newest_answer() -> None:
+def test_work_and_steps_are_those_of_the_newest_answer() -> None:
     old = tuple(Item(field, f"Old words on {field}", (1,), "", True) for field in FIELDS)
     new = tuple(Item(field, f"Fresh statement about something else: {field}", (8,), "", True) for field in FIELDS)
     found = merged(old, new)
-    for field in ("current_work", "next_steps", "open_questions"):
+    for field in ("current_work", "next_steps"):
         assert texts(found, field) == [f"Fresh statement about something else: {field}"]
-    for field in ("decisions", "failed_approaches", "conflicts"):
+    for field in ("decisions", "failed_approaches", "open_questions", "conflicts"):
         assert texts(found, field) == [f"Old words on {field}", f"Fresh statement about something else: {field}"]
 
 
@@ -182,3 +182,80 @@ def test_a_narrative_stays_within_its_bounds_however_often_it_is_merged(rounds: 
         story = merged(story, new)
         assert all(sum(item.field == field for item in story) <= MOST_ITEMS for field in FIELDS)
         assert [item.field for item in story] == sorted((item.field for item in story), key=FIELDS.index)
+
+
+def question(text: str, *refs: int, verified: bool = True) -> Item:
+    return Item("open_questions", text, refs, "", verified)
+
+
+LEDGER = question("Which ledger row of file_3 holds the duplicate charge?", 7)
+ADDRESS = question("Does the customer want the invoice at the new address?", 9, verified=False)
+
+
+def test_a_question_stays_open_although_the_next_answers_do_not_repeat_it() -> None:
+    story = merged((), [LEDGER, ADDRESS])
+    for number in range(3):
+        story = merged(story, [decision(f"Read file_{number} of the archive next", 20 + number)])
+    assert texts(story, "open_questions") == [LEDGER.text, ADDRESS.text]
+    assert given_up([LEDGER, ADDRESS], story) == ()
+
+
+def test_a_question_is_not_asked_twice() -> None:
+    again = question("Which row of the ledger of file_3 holds the duplicate charge?", 7)
+    assert merged([LEDGER], [again]) == (LEDGER,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (Item("current_work", "Ledger row 41 of file_3 holds the duplicate charge", (22,), "", True), False),
+        (decision("The duplicate charge of file_3 is in ledger row row_41, which holds it", 22), False),
+        (Item("current_work", "Ledger row 41 of file_3 holds the duplicate charge", (22,), "", False), True),
+        (Item("current_work", "Looking for the ledger row of file_3 that holds the charge", (22,), "", True), True),
+        (Item("next_steps", "Ask which ledger row of file_3 holds the duplicate charge 41", (22,), "", True), True),
+        (decision("The archive of file_3 stays closed", 22), True),
+    ],
+)  # fmt: skip
+def test_a_question_leaves_when_a_proven_statement_answers_it(answer: Item, stays: bool) -> None:
+    found = merged([LEDGER], [answer])
+    assert bool(texts(found, "open_questions")) == stays
+    assert given_up([LEDGER], found) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "seq", "stays"), [("question", 12, False), ("decision", 12, False), ("decision", 8, True)]
+)
+def test_a_question_leaves_when_a_newer_fact_settles_it(kind: str, seq: int, stays: bool) -> None:
+    value = "Send the invoice of the customer to the new address? Answer: yes, they want it there"
+    state = {(kind, "x"): Fact(seq=seq, kind="question" if kind == "question" else "decision", key="x", value=value)}
+    found = merged([ADDRESS], [], state)
+    assert bool(texts(found, "open_questions")) == stays
+    assert given_up([ADDRESS], found, state) == ()
+
+
+def test_of_more_than_twelve_questions_the_oldest_unproven_one_goes_and_is_named() -> None:
+    names = ["anchor", "bridge", "candle", "desert", "engine", "forest", "garden", "harbor", "island", "jungle"]
+    names += ["kettle", "ladder", "mirror"]
+    asked = [question(f"Who moved the {name} away?", at, verified=at != 4) for at, name in enumerate(names, 1)]
+    found = merged(asked[:12], asked[12:])
+    assert texts(found, "open_questions") == [item.text for item in asked if item.refs != (4,)]
+    assert given_up(asked[:12], found) == ("given up for room: open_questions: 'Who moved the desert away?' (event:4)",)
+
+
+def test_what_was_replaced_restated_or_became_a_conflict_is_not_given_up() -> None:
+    vague = decision("Probably use a unique index instead of the lock", verified=False)
+    library = decision("Use library requests-cache for retries", 4)
+    limit = Fact(seq=9, kind="constraint", key="x", value="Do not use library requests-cache.")
+    state = {("constraint", "x"): limit}
+    found = merged([vague, library], [INDEX], state)
+    assert given_up([vague, library, Item("next_steps", "Run it", (3,))], found, state) == ()
+    assert given_up([CACHE], found) == (f"given up for room: failed_approaches: {CACHE.text!r} (event:9)",)
+
+
+def test_a_denial_does_not_restate_and_is_set_against_what_it_denies() -> None:
+    against = decision("We do not use a unique index instead of a lock", 30)
+    found = merged([INDEX], [against])
+    assert texts(found, "decisions") == [INDEX.text, against.text]
+    (conflict,) = texts(found, "conflicts")
+    assert conflict.startswith("for and against: ")
+    assert merged(found, [against]) == found

@@ -13,7 +13,7 @@ from foldmark.asking import Reply
 from foldmark.checkpoint import Item
 from foldmark.errors import SummaryRejected
 from foldmark.narrative import FIELDS, INSTRUCTION_LINES, JSON_SHAPE, MOST_CHARACTERS, MOST_ITEMS, MOST_REFS, SYSTEM
-from foldmark.story import read_story, tell
+from foldmark.story import read_answer
 
 GOOD = {
     "decisions": [{"text": "Use a unique index", "why": "the lock was held twice", "refs": [12, 14]}],
@@ -24,12 +24,12 @@ TESTS = Item("next_steps", "Run the refund tests", (15,))
 
 
 def told(text: str) -> tuple[Item, ...]:
-    return read_story(Reply(text=text))
+    return read_answer(Reply(text=text)).items
 
 
 def reasons(reply: Reply | str) -> str:
     with pytest.raises(SummaryRejected) as caught:
-        read_story(Reply(text=reply) if isinstance(reply, str) else reply)
+        read_answer(Reply(text=reply) if isinstance(reply, str) else reply)
     return "; ".join(caught.value.reasons)
 
 
@@ -85,7 +85,7 @@ def test_items_may_be_bare_strings_and_a_line_that_says_nothing_is_none() -> Non
 
 
 def test_a_long_text_is_cut_at_a_word_and_says_so() -> None:
-    found = tell(Reply(text=json.dumps({"decisions": [" ".join(f"word{number}" for number in range(90))]})))
+    found = read_answer(Reply(text=json.dumps({"decisions": [" ".join(f"word{number}" for number in range(90))]})))
     (item,) = found.items
     assert len(item.text) <= MOST_CHARACTERS
     assert item.text.endswith(" …")
@@ -100,6 +100,40 @@ def test_a_text_that_a_schema_broke_off_in_a_word_loses_that_word() -> None:
     assert whole.startswith(item.text[:-1])
 
 
+LOCK = "The lock of the refund API was held twice by the nightly job."
+MORE = "After that the team looked at the queue of the payment service and saw that its workers had no timeout at all, "
+LONG = f"{LOCK} {MORE}so that they waited for a lock that nobody would ever release and every later refund"
+
+
+@pytest.mark.parametrize("whole", [LONG, f"{LONG} had to be done by hand, again and again."])
+def test_a_text_that_is_broken_off_ends_behind_its_last_whole_sentence(whole: str) -> None:
+    assert len(LONG) >= MOST_CHARACTERS
+    found = read_answer(Reply(text=json.dumps({"decisions": [{"text": whole[:260], "why": whole[:MOST_CHARACTERS]}]})))
+    assert (found.items[0].text, found.items[0].why) == (LOCK, LOCK)
+    assert f"cut to {MOST_CHARACTERS} characters" in found.notes
+
+
+@pytest.mark.parametrize("length", [MOST_CHARACTERS, MOST_CHARACTERS - 1, MOST_CHARACTERS - 2, 400])
+def test_a_text_without_a_whole_sentence_ends_behind_its_last_clause_and_says_so(length: int) -> None:
+    text = (LOCK[:-1] + " and then by the monthly one, and " + MORE * 3)[:length]
+    (item,) = told(json.dumps({"decisions": [text]}))
+    assert item.text.endswith(" …")
+    assert text.startswith(item.text[:-2])
+    assert text[len(item.text) - 2 :][:1] in ", "
+
+
+def test_a_long_text_that_ends_as_a_sentence_stays_whole() -> None:
+    text = (f"{LOCK} " * 2 + MORE)[: MOST_CHARACTERS - 6] + " wait."
+    assert len(text) == MOST_CHARACTERS
+    assert told(json.dumps({"decisions": [text]}))[0].text == text
+
+
+def test_an_abbreviation_ends_no_sentence() -> None:
+    text = f"The workers of the payment service, e.g. those of the nightly refunds and i.e. their locks, {MORE * 2}"
+    (item,) = told(json.dumps({"decisions": [text[:MOST_CHARACTERS]]}))
+    assert item.text.endswith(" …")
+
+
 def test_a_long_text_without_spaces_is_cut_all_the_same() -> None:
     (item,) = told(
         json.dumps({"decisions": ["".join(chr(0x4E00 + number) for number in range(400))]}, ensure_ascii=False)
@@ -109,7 +143,7 @@ def test_a_long_text_without_spaces_is_cut_all_the_same() -> None:
 
 def test_more_than_twelve_items_of_a_field_and_unknown_fields_are_left_out_and_said() -> None:
     many = [f"Step {name} of the plan" for name in "abcdefghijklmnop"]
-    found = tell(Reply(text=json.dumps({"next_steps": many, "mood": ["fine"]})))
+    found = read_answer(Reply(text=json.dumps({"next_steps": many, "mood": ["fine"]})))
     assert [item.text for item in found.items] == many[:MOST_ITEMS]
     assert found.notes == (
         "the field 'mood' is unknown and was left out",
@@ -148,11 +182,11 @@ def test_what_is_no_summary_is_rejected_with_its_reason(reply: Reply, reason: st
 
 def test_fields_without_a_statement_are_an_answer_only_where_nothing_new_may_be_said() -> None:
     empty = Reply(text=json.dumps({field: [] for field in FIELDS}))
-    assert read_story(empty, may_be_empty=True) == ()
+    assert read_answer(empty, may_be_empty=True).items == ()
     with pytest.raises(SummaryRejected):
-        read_story(Reply(), may_be_empty=True)
+        read_answer(Reply(), may_be_empty=True)
     with pytest.raises(SummaryRejected):
-        read_story(Reply(text=json.dumps({"decisions": ["<tool_call>"]})), may_be_empty=True)
+        read_answer(Reply(text=json.dumps({"decisions": ["<tool_call>"]})), may_be_empty=True)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +229,9 @@ def test_the_summarisers_own_instructions_never_come_back_as_items() -> None:
 def test_custom_instructions_are_known_when_they_are_given() -> None:
     line = "Answer with notes about the garden and its many little birds only"
     reply = Reply(text=json.dumps({"decisions": [line]}))
-    assert read_story(reply, instructions=INSTRUCTION_LINES)
+    assert read_answer(reply, instructions=INSTRUCTION_LINES).items
     with pytest.raises(SummaryRejected):
-        read_story(reply, instructions=[line])
+        read_answer(reply, instructions=[line])
 
 
 def test_a_loop_is_rejected() -> None:

@@ -277,7 +277,7 @@ def _contract(
         "mode": report.mode,
         "narrative_items": len(last[-1].narrative) if (last := opened.control.history()) else 0,
         "model_calls": [_call(call) for call in report.calls],
-        "coverage": round(report.coverage, 4),
+        "coverage": None if report.coverage is None else round(report.coverage, 4),
         "money": _money(report.money),
         "resume": report.resume,
         "tokens": {

@@ -127,6 +127,7 @@ def compose(
         focus=focus,
         narrative=narrative,
         author=author,
+        on_top=not space.forced,
         now=now,
         counter=counter,
     )
@@ -155,6 +156,7 @@ def write_checkpoint(
     focus: str = "",
     narrative: Sequence[Item] = (),
     author: str = "code",
+    on_top: bool = False,
     counter: TokenCounter = count,
 ) -> Checkpoint:
     """The checkpoint that covers the log up to `boundary`, from facts and units alone.
@@ -163,8 +165,8 @@ def write_checkpoint(
     stored ones, `names` the working names, best first, `raw` the texts that stand behind it in the request.
     The text costs at most `landing_tokens` (o200k), and 97% of it or more when there is enough to say; what
     the user forbade is never left out, so a room smaller than that is passed, with a warning. `narrative` is what
-    `author` (`code and <model>`) told, already checked; it takes at most `STORY_SHARE` of the landing, and without it
-    the text is code's alone. `focus` raises what shares its words, and drops nothing that must be there. The same
+    `author` (`code and <model>`) told, already checked; it takes at most `STORY_SHARE` of the landing (`on_top` of it:
+    the text grows by it, so that no fact makes room for a model), and without it the text is code's alone. `focus` raises what shares its words, and drops nothing that must be there. The same
     arguments give the same text.
     """
     page = Page(version, boundary, counter, author if narrative else "code")
@@ -178,11 +180,14 @@ def write_checkpoint(
             sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
     if not any(map(is_told, sections)):  # code says all of it already: nobody else wrote this text
         page.author = "code"
+    names_budget = round(shape.names_share * landing_tokens)
+    if on_top:  # what a model tells takes no room from facts: the record grows by it
+        more = sum(page.cost_of_section(section) for section in sections if is_told(section))
+        landing_tokens, room = landing_tokens + more, room + more
     root = common_root(key for kind, key in state if kind == "file")
     told = [text for item in narrative for text in (item.text, item.why) if text]
     ranked = _ranked(_weighed(units, state, aim), sections, tally, boundary, raw, told)
     filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
-    names_budget = round(shape.names_share * landing_tokens)
     filling.fill(room - used - names_budget)
     text_so_far = page.render(sections, filling.excerpts(), ())
     if tally and not names:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foldmark.asking import Ask, Finish, ModelInfo, Reply
+from foldmark.asking import Ask, Finish, Reply
 from foldmark.events import Usage
 from foldmark.failures import ModelFailed, failure_in
-from foldmark.models.calling import AsyncModel, SyncModel, model_of, split, takes, without_retries
+from foldmark.models.calling import AsyncModel, SyncModel, described, model_of, split, takes, without_retries
 from foldmark.models.openai_chat import forked
 from foldmark.models.schemas import ANTHROPIC, bound
 from foldmark.wire import anthropic as wire
@@ -16,7 +16,7 @@ from foldmark.wire.anthropic_reading import read_usage
 from foldmark.wire.plain import as_count, as_mapping, items, plain
 
 WINDOW = 200_000
-"""The smallest window of a Claude model in use (2026-11)."""
+"""The smallest window of a Claude model in use (2026-11): what one has whose name is not known."""
 FACTOR = 1.6
 """Claude's tokens are smaller than ours: about a fifth more of them, and with the tokenizer that came with Opus 4.7 up
 to 1.35 times as many again, as its release notes say."""
@@ -32,7 +32,7 @@ def anthropic(
     client: Any,
     model: str,
     *,
-    window: int = WINDOW,
+    window: int | None = None,
     schema: bool = True,
     effort: str | None = None,
     extra: Mapping[str, Any] | None = None,
@@ -40,7 +40,8 @@ def anthropic(
 ) -> SyncModel | AsyncModel:
     """A model behind `anthropic.Anthropic(…)`, or behind `anthropic.AsyncAnthropic(…)`, which gives an async model.
 
-    `window` is its context window in tokens. The answer is bound to a schema where the installed SDK knows
+    `window` is its context window in tokens. None: as `foldmark.models.windows` knows it by the model's name (1,000,000
+    from Opus 4.6 on), else 200,000. The answer is bound to a schema where the installed SDK knows
     `output_config`; `schema=False` for a model that does not. `effort` is sent as `output_config.effort`: a summary
     needs little. `extra` are further fields of the request; a fork is sent without them.
     """
@@ -59,7 +60,7 @@ def anthropic(
     def call(ask: Ask) -> Any:
         return create(**{**split(body(ask), create), "timeout": ask.timeout_seconds})
 
-    info = ModelInfo(name=model, window=window, schema=schema, factor=factor)
+    info = described(model, window, WINDOW, schema=schema, factor=factor)
     return model_of(info, create, call, read_answer)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, ModelInfo, Reply, as_reply, is_async
-from foldmark.errors import WireError
+from foldmark.errors import PolicyError, WireError
+from foldmark.models.windows import sizes_of
 
 Call = Callable[[Ask], Any]
 Read = Callable[[Any], Reply]
@@ -53,6 +54,18 @@ class AsyncModel:
 def model_of(info: ModelInfo, called: Callable[..., Any], call: Call, read: Read) -> SyncModel | AsyncModel:
     """The model that `called` makes, when `call` calls it: awaited when it is a coroutine function."""
     return (AsyncModel if is_async(called) else SyncModel)(info, call, read)
+
+
+def described(model: str, window: int | None, otherwise: int, *, schema: bool, factor: float) -> ModelInfo:
+    """What is known of a hosted model: its window as the caller says, else by its name, else `otherwise`. Raises
+    PolicyError for a window that is none."""
+    if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
+        raise PolicyError(
+            f"window of {model} is {window!r}; it takes a whole number of tokens, or None: what is known."
+        )
+    known = sizes_of(model)
+    size = window if window is not None else known.window if known else otherwise
+    return ModelInfo(name=model, window=size, schema=schema, factor=factor, output=known.output if known else 0)
 
 
 def takes(called: Callable[..., Any], name: str) -> bool:

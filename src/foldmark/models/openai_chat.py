@@ -10,7 +10,7 @@ from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, Finish, ModelInfo, Repl
 from foldmark.errors import WireError
 from foldmark.events import Usage
 from foldmark.failures import ModelFailed, failure_in
-from foldmark.models.calling import AsyncModel, SyncModel, model_of, split, without_retries
+from foldmark.models.calling import AsyncModel, SyncModel, described, model_of, split, without_retries
 from foldmark.models.schemas import OPENAI, bound
 from foldmark.wire import openai_chat
 from foldmark.wire.openai_reading import REASONING_KEYS, read_usage
@@ -32,7 +32,7 @@ def openai(
     client: Any,
     model: str,
     *,
-    window: int = UNKNOWN_SUMMARY_WINDOW,
+    window: int | None = None,
     schema: bool = True,
     strict: bool = True,
     output_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens",
@@ -42,11 +42,13 @@ def openai(
 ) -> SyncModel | AsyncModel:
     """A model behind `openai.OpenAI(…)`, or behind `openai.AsyncOpenAI(…)`, which gives an async model.
 
-    `window` is its context window in tokens. `schema=False` for a server without `response_format`; `strict=False` for
-    one that takes any JSON schema as it is (llama.cpp, vLLM). Compatible servers often know the older
-    `output_field="max_tokens"` only. `effort` is sent as `reasoning_effort`: take the lowest that the model has, a
-    summary needs little thought. `extra` are further fields of the request (`{"temperature": 0}`); a fork is sent
-    without them.
+    `window` is its context window in tokens. None: as `foldmark.models.windows` knows it by the model's name; of any
+    other name (a local server, a gateway of its own) 8,192, which no model refuses and which makes a long past many
+    calls one after the other, so pass the true one. `schema=False` for a server without `response_format`;
+    `strict=False` for one that takes any JSON schema as it is (llama.cpp, vLLM). Compatible servers often know the
+    older `output_field="max_tokens"` only. `effort` is sent as `reasoning_effort`: take the lowest that the model has,
+    a summary needs little thought. `extra` are further fields of the request (`{"temperature": 0}`); a fork is sent
+    without them. Raises PolicyError for a window that is none.
     """
     create = without_retries(client).chat.completions.create
     form = ChatForm(model, schema=schema, strict=strict, output_field=output_field, effort=effort, extra=extra or {})
@@ -54,7 +56,7 @@ def openai(
     def call(ask: Ask) -> Any:
         return create(**{**split(form.body(ask), create), "timeout": ask.timeout_seconds})
 
-    info = ModelInfo(name=model, window=window, schema=schema, factor=factor)
+    info = described(model, window, UNKNOWN_SUMMARY_WINDOW, schema=schema, factor=factor)
     return model_of(info, create, call, read_answer)
 
 

@@ -14,7 +14,7 @@ from foldmark.events import Event, ToolCall
 from foldmark.narrative import Record
 from foldmark.parting import LEAST_RECORD, shortened
 from foldmark.records.formatting import Formats
-from foldmark.records.telling import Telling, role_of, tell
+from foldmark.records.telling import Telling, record_of, role_of
 from foldmark.redact import Redactor
 from foldmark.summarizer import Hooks, Style
 from foldmark.tokens import TokenCounter
@@ -47,7 +47,7 @@ def records(
     for event in events:
         calls.update((call.id, call) for call in event.calls)
         answered = calls.get(event.result.call_id) if event.result else None
-        if text := tell(event, answered, telling):
+        if text := record_of(event, answered, telling):
             record = Record(event.seq, role_of(event), text, meter(text))
             found.append(shortened(record, max(LEAST_RECORD, 2 * limit_tokens), meter))
     return found, formats.warnings()

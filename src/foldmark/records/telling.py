@@ -77,7 +77,7 @@ def role_of(event: Event) -> str:
     return {"assistant": "agent", "tool": "result"}.get(event.role, event.role)
 
 
-def tell(event: Event, call: ToolCall | None, telling: Telling) -> str:
+def record_of(event: Event, call: ToolCall | None, telling: Telling) -> str:
     """The record text of an event; `call` is what it answers. Empty for control events and what a formatter leaves
     out."""
     if event.role == "control":

@@ -3,7 +3,9 @@ asked, or of the checkpoint it goes into."""
 
 from foldmark.story.checking import Checked, checked
 from foldmark.story.evidence import Sources
-from foldmark.story.merging import merged
-from foldmark.story.reading import Told, read_story, tell
+from foldmark.story.merging import given_up, merged
+from foldmark.story.reading import Answer, read_answer
 
-__all__ = ["Checked", "Sources", "Told", "checked", "merged", "read_story", "tell"]
+tell = read_answer  # its old name, until nobody calls it so any more
+
+__all__ = ["Answer", "Checked", "Sources", "checked", "given_up", "merged", "read_answer", "tell"]

@@ -1,8 +1,9 @@
 """Checks what a model told against the log: drops inventions, finds the evidence, marks what is proven. Knows nothing
 of how the statements were asked for or where they will stand.
 
-A statement stays when everything in it that can be invented stands in the source; it is `verified` when the events it
-names hold all of that and at least half of its words.
+A statement stays when everything in it that can be invented stands in the source, and nothing that code knows says
+otherwise; it is `verified` when the events it names hold all of that and at least half of its words, and deny none of
+it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from foldmark.checkpoint import Item
 from foldmark.narrative import FIELDS, MOST_ITEMS, MOST_REFS
 from foldmark.render import escape
 from foldmark.story.claims import claims_of
+from foldmark.story.cutting import clipped, says_a_whole
 from foldmark.story.evidence import Evidence, Sources, content_of
-from foldmark.story.reading import shortened
+from foldmark.story.polarity import is_opposed
 from foldmark.story.spellings import Claim
 from foldmark.story.standing import (
     against_the_state,
@@ -28,6 +30,7 @@ from foldmark.story.standing import (
     is_to_the_reader,
     spoken,
 )
+from foldmark.story.verdicts import against_a_verdict
 
 PROVES = 0.5
 """Share of a statement's words that the events it names must hold."""
@@ -68,7 +71,7 @@ def checked(items: Sequence[Item], sources: Sources, previous: Sequence[Item] = 
 
 def _presentable(item: Item, sources: Sources) -> Item:
     """Redacted as a whole, then bounded; our tags escaped. `verified` is never taken over from outside."""
-    text, why = (shortened(escape(sources.redact(text))) for text in (item.text, item.why))
+    text, why = (clipped(escape(sources.redact(text))) for text in (item.text, item.why))
     return msgspec.structs.replace(item, text=text, why=why, verified=False)
 
 
@@ -101,9 +104,19 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
         if not allowed:
             return "claims an approval that no user gave"
         item = msgspec.structs.replace(item, refs=tuple(sorted({*item.refs, *allowed}))[:MOST_REFS])
-    if is_to_the_reader(item):
+    if reason := against_a_verdict(item, state):
+        return reason
+    if is_to_the_reader(item) or not says_a_whole(item.text) or _is_denied(item, evidence):
         item = msgspec.structs.replace(item, verified=False)
     return contradicted(item, state) or item
+
+
+def _is_denied(item: Item, evidence: Evidence) -> bool:
+    """Whether the events that hold an item's words say the opposite of it, or of its reason."""
+    if not item.verified:
+        return False
+    said = [one for ref in item.refs for one in evidence.clauses(ref)]
+    return is_opposed(item.text, said) or is_opposed(item.why, said)
 
 
 def _firm(claims: Sequence[Claim]) -> list[Claim]:

@@ -13,6 +13,7 @@ import msgspec
 from foldmark.checkpoint import Fact
 from foldmark.render import quoted
 from foldmark.story.places import Text, holds
+from foldmark.story.polarity import Clause
 from foldmark.story.spellings import Claim
 from foldmark.words import telling, words
 
@@ -86,6 +87,9 @@ class Evidence:
 
     def vocabulary(self, seq: int) -> frozenset[str]:
         return self.texts[seq].vocabulary
+
+    def clauses(self, seq: int) -> tuple[Clause, ...]:
+        return self.texts[seq].clauses
 
     def has_word(self, word: str) -> bool:
         return any(word in self.vocabulary(seq) for seq in self.texts)

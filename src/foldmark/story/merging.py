@@ -2,7 +2,8 @@
 how either was made.
 
 A summary that is rewritten each round loses its exact words by the third. So an old statement is replaced only by a
-better proven one, never by a paraphrase.
+better proven one, never by a paraphrase; and a question stays open until something answers it, not until an answer
+forgets it.
 """
 
 from __future__ import annotations
@@ -13,28 +14,36 @@ from functools import lru_cache
 
 from foldmark.checkpoint import Fact, Field, Item
 from foldmark.narrative import FIELDS, MOST_ITEMS, MOST_REFS
+from foldmark.render import event_refs
 from foldmark.story.claims import claims_of
+from foldmark.story.cutting import clipped
 from foldmark.story.evidence import content_of
-from foldmark.story.reading import shortened
+from foldmark.story.polarity import opposite
 from foldmark.story.spellings import Claim
 from foldmark.story.standing import against_the_state, contradicted
 
-ACCUMULATED: tuple[Field, ...] = ("decisions", "failed_approaches", "conflicts")
-"""Fields whose items stay until they are too many; the others are what the newest answer says."""
+ACCUMULATED: tuple[Field, ...] = ("decisions", "failed_approaches", "open_questions", "conflicts")
+"""Fields whose items stay until they are too many, or answered; the others are what the newest answer says."""
 
 ALIKE = 0.6
 """Share of a statement's words that an earlier one holds already when it only restates it."""
 ALIKE_BY_REFS = 0.5
 """The same for two that name the same event; one event may hold several decisions."""
 
+ALIKE_QUESTIONS = 0.75
+"""The same for questions: they are short, and one word more is another question."""
+
 
 def merged(
     previous: Sequence[Item], new: Sequence[Item], state: Mapping[tuple[str, str], Fact] | None = None
 ) -> tuple[Item, ...]:
-    """The next narrative. Work, steps and questions are those of `new`; decisions, failures and conflicts are added to
-    those there were, the newest last, at most twelve a field. With `state`, an old item that takes up what is over
-    goes, and one that the user has forbidden since becomes a conflict."""
-    still = [item for item in (_standing(item, state or {}) for item in previous) if item is not None]
+    """The next narrative. Work and steps are those of `new`; decisions, failures, questions and conflicts are added to
+    those there were, the newest last, at most twelve a field. A question leaves when something newer answers it. With
+    `state`, an old item that takes up what is over goes, and one that the user has forbidden since becomes a conflict.
+    `given_up` says what found no room."""
+    known = state or {}
+    still = [item for item in (_standing(item, known) for item in previous) if item is not None]
+    still = [item for item in still if not _is_answered(item, new, known)]
     out: dict[Field, list[Item]] = {field: [item for item in new if item.field == field] for field in FIELDS}
     found: list[Item] = []
     for field in ACCUMULATED:
@@ -43,6 +52,52 @@ def merged(
         found += differing
     out["conflicts"] = _added(out["conflicts"], found[-MOST_ITEMS:])[0]
     return tuple(item for field in FIELDS for item in _at_most(out[field]))
+
+
+def given_up(
+    previous: Sequence[Item], kept: Sequence[Item], state: Mapping[tuple[str, str], Fact] | None = None
+) -> tuple[str, ...]:
+    """What of the earlier decisions, failures, questions and conflicts is neither in the `kept` narrative, nor said
+    there in other words, nor answered (by it, or by `state`): a phrase for each, for a report."""
+    return tuple(
+        f"given up for room: {item.field}: {item.text[:100]!r}{f' ({event_refs(item.refs)})' if item.refs else ''}"
+        for item in previous
+        if item.field in ACCUMULATED and not _is_kept(item, kept) and not _is_answered(item, kept, state or {})
+    )
+
+
+def _is_kept(item: Item, kept: Sequence[Item]) -> bool:
+    """Whether an item is there, in other words too, or as one side of a conflict."""
+    return any(
+        restates(one, item) or restates(item, one)
+        if one.field == item.field
+        else one.field == "conflicts" and one.text.startswith(item.text[:60])
+        for one in kept
+    )
+
+
+def _is_answered(item: Item, told: Sequence[Item], state: Mapping[tuple[str, str], Fact]) -> bool:
+    """Whether a question has its answer: a proven newer statement of the same words with a name or value of its own, a
+    proven decision on them, or a newer fact by which the user or the agent settled it."""
+    asked = _words(item)
+    if item.field != "open_questions" or not asked:
+        return False
+    for one in told:
+        if one.verified and one.field in _ANSWERS and _speaks_of(_words(one), asked) and one.text != item.text:
+            own = _names(one) | _values(one)
+            if one.field == "decisions" or own - _names(item) - _values(item):
+                return True
+    since = max(item.refs, default=0)
+    settled = (fact for (kind, _), fact in state.items() if kind in ("question", "decision") and fact.seq > since)
+    return any(_speaks_of(_read(fact.value[:2_000])[1], asked) for fact in settled)
+
+
+_ANSWERS: tuple[Field, ...] = ("current_work", "decisions", "failed_approaches")
+
+
+def _speaks_of(said: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether something holds most of a question's words."""
+    return len(said & asked) >= ALIKE * len(asked)
 
 
 def _standing(item: Item, state: Mapping[tuple[str, str], Fact]) -> Item | None:
@@ -70,18 +125,22 @@ def restates(known: Item, item: Item) -> bool:
     if known.text == item.text:
         return True
     mine, theirs = _words(known), _words(item)
+    if opposite(known.text, item.text):
+        return False
     if (_names(item) | _values(item)) - (_names(known) | _values(known)):
         return False
     least = ALIKE_BY_REFS if set(known.refs) & set(item.refs) else ALIKE
+    least = ALIKE_QUESTIONS if item.field == "open_questions" else least
     return bool(theirs) and len(mine & theirs) >= least * len(theirs)
 
 
 def disagree(known: Item, item: Item) -> bool:
-    """Whether two items say the same of the same thing, but for a value."""
-    mine, theirs = _words(known), _words(item)
-    if _overlap(mine, theirs) < ALIKE or not _values(known) or not _values(item):
+    """Whether two items say the same of the same thing, but for a value, or one denies what the other says."""
+    if _overlap(_words(known), _words(item)) < ALIKE or _names(known) != _names(item):
         return False
-    return _names(known) == _names(item) and _values(known).isdisjoint(_values(item))
+    if opposite(known.text, item.text):
+        return True
+    return bool(_values(known) and _values(item)) and _values(known).isdisjoint(_values(item))
 
 
 def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:
@@ -118,10 +177,10 @@ def _is_value(claim: Claim) -> bool:
 
 def _conflict(known: Item, item: Item) -> Item:
     """Both statements side by side, under the events of both."""
-    first, second = shortened(known.text, 104), shortened(item.text, 104)
+    first, second = clipped(known.text, 102), clipped(item.text, 102)
     refs = tuple(dict.fromkeys((*known.refs, *item.refs)))[:MOST_REFS]
-    text = f"two values: {first} / later: {second}"
-    return Item(field="conflicts", text=shortened(text), refs=refs, verified=known.verified and item.verified)
+    text = f"{'for and against' if opposite(known.text, item.text) else 'two values'}: {first} / later: {second}"
+    return Item(field="conflicts", text=clipped(text), refs=refs, verified=known.verified and item.verified)
 
 
 def _at_most(items: list[Item]) -> list[Item]:

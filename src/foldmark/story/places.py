@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
+from foldmark.story.polarity import Clause, clauses
 from foldmark.story.spellings import SCALES, Claim, Way, canonical
 from foldmark.words import distinct
 
@@ -27,6 +28,10 @@ class Text:
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         return frozenset(distinct(self.text))
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        return clauses(self.text)
 
     @cached_property
     def low(self) -> str:

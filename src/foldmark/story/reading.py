@@ -17,6 +17,7 @@ from foldmark.checkpoint import Item
 from foldmark.errors import SummaryRejected
 from foldmark.narrative import FIELDS, INSTRUCTION_LINES, MOST_CHARACTERS, MOST_ITEMS, MOST_REFS
 from foldmark.render import TAG
+from foldmark.story.cutting import clean, rounded
 from foldmark.story.forms import Found, Statement, find_statements
 from foldmark.words import words
 
@@ -43,46 +44,31 @@ _REFUSAL = re.compile(
 _THINKING = ("think", "thinking", "reasoning", "thought")
 
 
-class Told(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True):
     """An answer that could be read: its items within bounds, and what was repaired in it, a sentence each."""
 
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()
 
 
-def read_story(
-    reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES, may_be_empty: bool = False
-) -> tuple[Item, ...]:
-    """The items of an answer; `tell` says what was repaired as well. Raises SummaryRejected with the reasons."""
-    return tell(reply, instructions=instructions, may_be_empty=may_be_empty).items
-
-
-def tell(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES, may_be_empty: bool = False) -> Told:
+def read_answer(reply: Reply, *, instructions: Sequence[str] = INSTRUCTION_LINES, may_be_empty: bool = False) -> Answer:
     """The items of an answer and the repairs. `instructions` are lines of our prompt that it must not repeat. With
     `may_be_empty` our fields without a statement are an answer too: a part of a past that is told already may add none.
 
     Raises SummaryRejected for what is no summary: empty, refused, cut, a tool call, an echo, a loop, a nested summary,
     a form that cannot be read. It raises nothing else, whatever the text holds.
     """
-    text = _without_thinking(_clean(reply.text))
+    text = _without_thinking(clean(reply.text))
     if reasons := _why_not_read(reply, text):
         raise SummaryRejected(tuple(reasons))
     found = find_statements(text)
     echo = _grams_of(instructions)
     if reasons := _why_not_taken(found, text, echo):
         raise SummaryRejected(tuple(reasons))
-    told = _bounded(found, echo)
-    if not told.items and (found.statements or not may_be_empty):
-        raise SummaryRejected(told.notes or ("it holds no statement",))
-    return told
-
-
-def _clean(text: str) -> str:
-    """Text without lone surrogates and control characters, which no store or meter takes."""
-    return _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
-
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
+    answer = _bounded(found, echo)
+    if not answer.items and (found.statements or not may_be_empty):
+        raise SummaryRejected(answer.notes or ("it holds no statement",))
+    return answer
 
 
 def _without_thinking(text: str) -> str:
@@ -177,7 +163,7 @@ def _echoes(text: str, echo: frozenset[str], share: float = 0.5) -> bool:
     return bool(grams) and len(covered) >= share * (len(grams) + grams[0].count(" "))
 
 
-def _bounded(found: Found, echo: frozenset[str]) -> Told:
+def _bounded(found: Found, echo: frozenset[str]) -> Answer:
     """Items within their bounds, each once, and what was left out for which reason."""
     notes: Counter[str] = Counter(f"the field {name!r} is unknown and was left out" for name in found.unknown[:8])
     kept: dict[str, Item] = {}
@@ -191,7 +177,7 @@ def _bounded(found: Found, echo: frozenset[str]) -> Told:
             item = msgspec.structs.replace(
                 known, refs=tuple(dict.fromkeys(known.refs + item.refs))[:MOST_REFS], why=known.why or item.why
             )
-        if item.text.endswith(" …") and not statement.text.endswith("…"):
+        if item.text != " ".join(statement.text.split()):
             notes[f"cut to {MOST_CHARACTERS} characters"] += 1
         kept[key] = item
     items: list[Item] = []
@@ -201,7 +187,7 @@ def _bounded(found: Found, echo: frozenset[str]) -> Told:
         if len(own) > MOST_ITEMS:
             notes[f"more than {MOST_ITEMS} items in {field}"] += len(own) - MOST_ITEMS
     said = (f"{reason} ({times} times)" if times > 1 else reason for reason, times in notes.items())
-    return Told(tuple(items), tuple(said))
+    return Answer(tuple(items), tuple(said))
 
 
 def _why_left_out(statement: Statement, echo: frozenset[str]) -> str:
@@ -220,25 +206,4 @@ def _why_left_out(statement: Statement, echo: frozenset[str]) -> str:
 
 
 def _item(statement: Statement) -> Item:
-    return Item(
-        field=statement.field,
-        text=_not_cut_by_schema(statement.text),
-        refs=statement.refs,
-        why=_not_cut_by_schema(statement.why),
-    )
-
-
-def _not_cut_by_schema(text: str) -> str:
-    """The text within its bound; one that a schema's `maxLength` broke off in a word loses that word, and says so."""
-    line = shortened(text)
-    is_broken = len(line) >= MOST_CHARACTERS - 1 and line[-1:].isalnum() and " " in line
-    return shortened(f"{line} …") if is_broken else line
-
-
-def shortened(text: str, limit: int = MOST_CHARACTERS) -> str:
-    """One line of at most `limit` characters, cut at a word's end, with … for what was cut."""
-    line = " ".join(_clean(text).split())
-    if len(line) <= limit:
-        return line
-    head, space, _ = line[: limit - 1].rpartition(" ")
-    return f"{head.rstrip(' ,;:') if space and len(head) > limit // 2 else line[: limit - 2]} …"
+    return Item(field=statement.field, text=rounded(statement.text), refs=statement.refs, why=rounded(statement.why))

@@ -13,7 +13,7 @@ import msgspec
 
 from foldmark.checkpoint import Fact, Item
 from foldmark.render import escape
-from foldmark.story.reading import shortened
+from foldmark.story.cutting import clipped
 from foldmark.words import STOP, telling, words
 
 State = Mapping[tuple[str, str], Fact]
@@ -199,10 +199,10 @@ def contradicted(item: Item, state: State) -> Item | None:
     own = frozenset(words(item.text))
     for fact in (*_of(state, "constraint"), *_of(state, "correction")):
         if fact.status in ("", "stop") and any(_does(own, *what) for what in _forbidden(fact.value)):
-            said = shortened(escape(fact.value), 100)
-            text = f"{shortened(item.text, 236 - len(said) - 22)} / the user's word: {said}"
+            said = clipped(escape(fact.value), 100)
+            text = f"{clipped(item.text, 236 - len(said) - 22)} / the user's word: {said}"
             return msgspec.structs.replace(
-                item, field="conflicts", text=shortened(text), why="", refs=tuple(dict.fromkeys((*item.refs, fact.seq)))
+                item, field="conflicts", text=clipped(text), why="", refs=tuple(dict.fromkeys((*item.refs, fact.seq)))
             )
     return None
 

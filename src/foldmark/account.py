@@ -1,0 +1,60 @@
+"""What came of asking models, and what of it stands. Knows nothing of how they were asked."""
+
+from __future__ import annotations
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint, Item
+from foldmark.errors import SummarizerFailed, SummaryError, SummaryRejected
+from foldmark.reports import Spent
+from foldmark.story import merged
+from foldmark.story.standing import State
+from foldmark.summarizer import Summarizer
+
+FOR_A_PERSON = ("auth", "quota", "missing_model", "hook")
+"""Failures that another try does not mend."""
+
+
+class Account(Spent, frozen=True, kw_only=True):
+    """What was told, with what it took. `narrative` is None when no model told anything, `author` who told it."""
+
+    narrative: tuple[Item, ...] | None = None
+    author: str = "code"
+
+
+UNASKED = Account()
+"""Nobody was asked."""
+
+
+def paused(why: str, kind: str = "resting") -> Account:
+    """A model is configured, and none was asked."""
+    return Account(failure=why, kind=kind, coverage=0.0)
+
+
+def refusal(account: Account, summarizer: Summarizer | None) -> SummaryError | None:
+    """Why nothing may be committed: a hook asked to stop, or a model is required and none told the whole."""
+    if account.kind == "hook":
+        return SummarizerFailed(account.failure, retryable=False)
+    if summarizer is None or not summarizer.require_model or not account.failure:
+        return None
+    if account.kind == "rejected" and account.reasons:
+        return SummaryRejected(account.reasons)
+    again = account.kind not in FOR_A_PERSON
+    return SummarizerFailed(f"No model told it: {account.failure}. The session is unchanged.", retryable=again)
+
+
+def without_narrative(account: Account, reasons: tuple[str, ...]) -> Account:
+    """The account of a narrative that could not be used: what was paid stays."""
+    why = f"rejected: {reasons[0] if reasons else 'it could not be used'}"
+    return msgspec.structs.replace(
+        account, narrative=None, author="code", failure=why, kind="rejected", reasons=(*account.reasons, *reasons)
+    )
+
+
+def lasting(account: Account, before: Checkpoint | None, state: State) -> tuple[tuple[Item, ...], str]:
+    """(the narrative of the next checkpoint, its author): what was told now; when nothing was, what of the checkpoint
+    `before` lasts and `state` does not overrule. One failed call must not forget a decision; work and steps of an older
+    boundary are overtaken."""
+    if account.narrative is not None or before is None:
+        return account.narrative or (), account.author
+    return merged(before.narrative, (), state), before.author
