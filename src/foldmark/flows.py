@@ -21,7 +21,7 @@ from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
 from foldmark.compose import compose, trimmed, unit_limit, with_shortened
 from foldmark.drafts import Request, cost
-from foldmark.errors import HeadMoved, StaleBoundary, SummaryError, SummaryRejected
+from foldmark.errors import HeadMoved, NotFound, StaleBoundary, SummaryError, SummaryRejected
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
@@ -50,7 +50,7 @@ from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
 from foldmark.salience import units_and_counts
-from foldmark.selection import Span, select, unused
+from foldmark.selection import Span, anchor, select, unused
 from foldmark.spending import coming, spent
 from foldmark.store import Context, Frame, Key, Store, Where
 from foldmark.summarizer import Summarizer, names_of
@@ -142,15 +142,14 @@ def compact(
         return ineffective(trial)
     chosen, trouble = summarizer() if callable(summarizer) else (summarizer, "")
     told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, frame, parent, force)
-    checkpoint, told = retold(trial, span, checkpoint, told)  # written again with the narrative, and validated
-    after = landed(trial, span, checkpoint)
-    money, unpriced = spent(told.calls, policy.prices, policy.price_table, size.sizes, after, size.room.static)
+    money, unpriced = spent(told.calls, policy, size, landed(trial, span, checkpoint))
     if refused := refusal(told, chosen):
         return failed(trial, refused, told, money)
-    attempt = noted(trial, checkpoint, after, told, money)
     try:
-        store.commit(key, checkpoint, expected=trial.version, attempt=attempt)  # boundary and mark move with it
-    except StaleBoundary as stale:
+        checkpoint, told = retold(trial, span, checkpoint, told)  # written again with the narrative, and validated
+        attempt = noted(trial, checkpoint, landed(trial, span, checkpoint), told, money)
+        store.commit(key, checkpoint, expected=trial.version, attempt=attempt, anchor=anchor(view, span))
+    except (StaleBoundary, NotFound) as stale:  # another compaction won, or the session is gone
         return beaten(trial, stale, told, money)
     return applied(trial, checkpoint, attempt, told, money, unpriced)
 

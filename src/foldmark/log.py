@@ -68,6 +68,10 @@ class Log:
     def head(self) -> int:
         return len(self.events)
 
+    def is_at(self, seq: int, chain: str) -> bool:
+        """Whether the event there has that chain, that is, whether it is the same past up to it."""
+        return 1 <= seq <= self.head and self.events[seq - 1].chain == chain
+
     def extend(self, events: Iterable[Event]) -> None:
         """Fold in the next events; their seqs must go on from the head."""
         for event in events:
@@ -188,6 +192,11 @@ def no_session(name: str) -> NotFound:
 
 def no_event(name: str, session: str, head: int) -> NotFound:
     return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
+
+
+def replaced(session: str) -> NotFound:
+    """The session was deleted, and its name given to another one."""
+    return NotFound(session, f"Session {session!r} is another one by now; nothing was written into it.")
 
 
 def viewpoint_of(key: Key) -> Viewpoint:

@@ -70,7 +70,7 @@ def gather(trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Eve
         focus=redact(trial.focus),
         style=style_of(summarizer.prompt, policy.name),
         redact=redact,
-        beaten=lambda: version_of(store.view(key)) != trial.version,
+        beaten=lambda: _is_beaten(trial),
         broken_off=lambda account: broken_off(trial, account),
     )
 
@@ -106,9 +106,13 @@ def with_fork(matter: Matter, parent: Parent, frame: Frame, boundary: int, view:
     return msgspec.structs.replace(matter, fork=fork, cache=cache)
 
 
-def version_of(view: View) -> int:
-    """The version of a view's checkpoint, 0 without one."""
-    return view.checkpoint.version if view.checkpoint else 0
+def _is_beaten(trial: Trial) -> bool:
+    """Whether another compaction won meanwhile, or the session is gone."""
+    try:
+        made = trial.store.view(trial.key).checkpoint
+    except NotFound:
+        return True
+    return (made.version if made else 0) != trial.version
 
 
 def _known(checkpoint: Checkpoint) -> str:
@@ -135,4 +139,4 @@ def _earlier(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
     return text_of
 
 
-__all__ = ["Matter", "Parent", "gather", "version_of", "with_fork"]
+__all__ = ["Matter", "Parent", "gather", "with_fork"]

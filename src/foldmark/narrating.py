@@ -107,6 +107,9 @@ class _Conversation:
         """All that is left, by one model: part after part, once smaller and once plain where that can help."""
         model, most, plain = self.summarizer.models[at], None, False
         while not self.beaten:
+            if self.told_parts >= self.summarizer.limits.parts and self.at < len(self.records):
+                self.failure = Failure("too_long", f"the past takes more than limits.parts = {self.told_parts} calls")
+                return False
             parts = self._parts(at, most)
             if not parts:
                 return self.at >= len(self.records) and self.failure is None

@@ -10,7 +10,7 @@ import msgspec
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
-from foldmark.errors import StaleBoundary, SummaryError, SummaryRejected
+from foldmark.errors import NotFound, StaleBoundary, SummaryError, SummaryRejected
 from foldmark.events import Usage
 from foldmark.policy import Policy
 from foldmark.prefix import digest
@@ -105,9 +105,10 @@ def broken_off(trial: Trial, spent: Spent) -> None:
     trial.store.note(trial.key, trial.attempt("failed", spent, after=trial.before, reasons=(spent.failure,)))
 
 
-def beaten(trial: Trial, stale: StaleBoundary, spent: Spent = NOTHING, money: Money | None = None) -> Report:
-    """Another compaction of the scope won: nothing is written but what this one has paid."""
-    if spent.calls:
+def beaten(trial: Trial, stale: StaleBoundary | NotFound, spent: Spent = NOTHING, money: Money | None = None) -> Report:
+    """Another compaction of the scope won: nothing is written but what this one has paid. (Or the session was deleted,
+    and nothing is written at all.)"""
+    if spent.calls and isinstance(stale, StaleBoundary):
         trial.store.note(trial.key, trial.attempt("deferred", spent, money, after=trial.before, reasons=(str(stale),)))
     return trial.report("deferred", spent, money, text=str(stale), after=trial.before, warnings=spent.warnings)
 

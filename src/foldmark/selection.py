@@ -87,6 +87,12 @@ def select(
     )
 
 
+def anchor(view: View, span: Span) -> str | None:
+    """The chain of the boundary event, by which a store knows that its log is still this one; None when the boundary
+    does not move."""
+    return next((event.chain for event in view.events if event.seq == span.boundary), None)
+
+
 def unused(span: Span, checkpoint: Checkpoint) -> int:
     """Tokens of its room that the checkpoint could not use, when they are more than 3% of it; else 0."""
     spare = span.room_tokens - checkpoint.tokens

@@ -17,7 +17,7 @@ from foldmark.prompts import room_for_records
 from foldmark.reports import Call
 from foldmark.store import View
 from foldmark.summarizer import Summarizer, names_of
-from foldmark.triggers import BY_CODE, ComingCall, Sizes, coming_call
+from foldmark.triggers import BY_CODE, ComingCall, coming_call
 from foldmark.triggers.renting import ANSWER_TOKENS
 
 
@@ -39,11 +39,10 @@ def coming(summarizer: Summarizer | None, policy: Policy, view: View, gauge: Gau
     )
 
 
-def spent(
-    calls: Sequence[Call], prices: Price | None, table: PriceTable | None, measured: Sizes, after: int, static: int
-) -> tuple[Money | None, tuple[str, ...]]:
+def spent(calls: Sequence[Call], policy: Policy, gauge: Gauge, after: int) -> tuple[Money | None, tuple[str, ...]]:
     """(the money of a compaction that landed on `after` tokens, warnings). None when the running model's prices are not
     known. The calls of other models are turned into its tokens by their dollars."""
+    prices, table, sizes = policy.prices, policy.price_table, gauge.sizes
     if prices is None:
         return None, ()
     paid, warnings = 0.0, []
@@ -57,7 +56,7 @@ def spent(
         if units is None:
             warnings.append(f"The price of {call.model} is not known; its call is not in the sum.")
         paid += units or 0.0
-    found = money(prices, before=measured.whole, after=after, static=static, alive=measured.alive, call=paid)
+    found = money(prices, before=sizes.whole, after=after, static=gauge.room.static, alive=sizes.alive, call=paid)
     if found.is_loss:
         warnings.append(found.text)
     return found, tuple(dict.fromkeys(warnings))

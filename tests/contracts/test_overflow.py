@@ -300,3 +300,20 @@ def test_a_body_of_too_many_bytes_is_told_from_too_many_tokens(error: Any, limit
 )
 def test_rate_limits_limits_of_the_output_and_other_errors_are_no_overflow(error: Any) -> None:
     assert overflow(error) is None
+
+
+class Mute(Exception):
+    """An error that cannot be printed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_error_that_cannot_be_printed_is_no_refusal_and_no_crash() -> None:
+    assert overflow(Mute()) is None
+
+
+def test_a_number_that_nobody_could_mean_is_no_limit() -> None:
+    found = overflow(ValueError("maximum context length is " + "9" * 5_000 + " tokens"))
+    assert found is not None
+    assert found.limit is None

@@ -92,7 +92,9 @@ TOOL = {"name": "read", "description": "Read a file.", "parameters": {"type": "o
 
 def test_the_report_compares_what_parent_and_fork_read_from_the_cache() -> None:
     for cached, warned in ((20_000, False), (0, True)):
-        model = ScriptedModel(Reply(text=PLAIN, usage=Usage(input=21_000, output=300, cache_read=cached)), name="big", window=200_000)
+        model = ScriptedModel(
+            Reply(text=PLAIN, usage=Usage(input=21_000, output=300, cache_read=cached)), name="big", window=200_000
+        )
         made = grown(20, summarizer=Summarizer(models=(model,), fork=True))
         made.request(window=200_000, wire=openai_chat, model="big")
         made.record(assistant("Go on.", model="big", usage=Usage(input=20_500, output=5, cache_read=20_000)))

@@ -150,7 +150,9 @@ def test_a_part_that_fails_does_not_undo_the_ones_before_it() -> None:
     report = made.compact()
     assert report.outcome == "degraded"
     assert 0 < report.coverage < 1
-    assert {item.field for item in made.control.history()[-1].narrative} == {"decisions"}, "work in its middle is overtaken"
+    assert {item.field for item in made.control.history()[-1].narrative} == {"decisions"}, (
+        "work in its middle is overtaken"
+    )
     assert any("were told by no model" in warning for warning in report.warnings)
     goes_on(made)
 
@@ -245,6 +247,41 @@ def test_of_two_workers_one_wins_and_the_other_pays_nothing_further(store: str, 
     assert len(model.asks) == 1, "a beaten worker asks no second part"
     assert [one.author for one in slow.control.history()] == ["code"]
     goes_on(slow)
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+@pytest.mark.parametrize("again", [0, 3, 60])
+def test_a_session_deleted_in_mid_call_gets_nothing_written_also_under_its_old_name(
+    store: str, again: int, tmp_path: Path
+) -> None:
+    place = MemoryStore() if store == "memory" else SQLiteStore(tmp_path / "a.db")
+
+    def deletes(ask: Ask) -> str:
+        made.control.delete()
+        if again:
+            Session("s", store=place).record(*long_session(again, ask="Another user asks."))
+        return GOOD
+
+    made = Session("s", store=place, model=deletes, clock=FixedClock(), policy=Policy.coding())
+    made.record(*long_session(GROWN, ask=RULE))
+    assert made.compact().outcome == "deferred"
+    if again:
+        other = Session("s", store=place)
+        assert other.control.history() == []
+        assert "Never touch the schema" not in str(other.peek().payload())
+
+
+def test_the_number_of_calls_is_bounded_however_long_the_past_and_small_the_model() -> None:
+    model = ScriptedModel(GOOD, window=2_600)
+    made = Session(
+        "s", summarizer=Summarizer(models=(model,), limits=Limits(parts=3)), clock=FixedClock(), policy=Policy.coding()
+    )
+    made.record(*long_session(400, lines=6, ask=RULE))
+    report = made.compact(force=True)
+    assert len(model.asks) <= 3
+    assert report.coverage is not None
+    assert (report.outcome, report.coverage < 1) in (("degraded", True), ("applied", False))
+    goes_on(made)
 
 
 KILLED = """

@@ -166,8 +166,8 @@ def write_checkpoint(
     The text costs at most `landing_tokens` (o200k), and 97% of it or more when there is enough to say; what
     the user forbade is never left out, so a room smaller than that is passed, with a warning. `narrative` is what
     `author` (`code and <model>`) told, already checked; it takes at most `STORY_SHARE` of the landing (`on_top` of it:
-    the text grows by it, so that no fact makes room for a model), and without it the text is code's alone. `focus` raises what shares its words, and drops nothing that must be there. The same
-    arguments give the same text.
+    the text grows by it, so that no fact makes room for a model), and without it the text is code's alone. `focus`
+    raises what shares its words, and drops nothing that must be there. The same arguments give the same text.
     """
     page = Page(version, boundary, counter, author if narrative else "code")
     aim = Focus(focus, (unit.text for unit in units))

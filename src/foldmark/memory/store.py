@@ -25,6 +25,7 @@ from foldmark.log import (
     holds_call,
     newest,
     no_event,
+    replaced,
     no_session,
     overlap,
     title_of,
@@ -212,9 +213,12 @@ class MemoryStore:
         expected: int,
         attempt: Attempt | None = None,
         token: int | None = None,
+        anchor: str | None = None,
     ) -> None:
         with self._lock:
             row, at = self._row(key), viewpoint_of(key)
+            if anchor is not None and not row.log.is_at(checkpoint.boundary, anchor):
+                raise replaced(key.session)
             if checkpoint.boundary > row.log.head:
                 raise no_event(str(checkpoint.boundary), key.session, row.log.head)
             made = row.checkpoints.setdefault(at, [])

@@ -26,6 +26,7 @@ from foldmark.log import (
     described,
     newest,
     no_event,
+    replaced,
     no_session,
     title_of,
 )
@@ -274,9 +275,12 @@ class SQLiteStore:
         expected: int,
         attempt: Attempt | None = None,
         token: int | None = None,
+        anchor: str | None = None,
     ) -> None:
         with self._writing() as db:
             known = self._get(key)
+            if anchor is not None and not known.log.is_at(checkpoint.boundary, anchor):
+                raise replaced(key.session)
             if checkpoint.boundary > known.log.head:
                 raise no_event(str(checkpoint.boundary), key.session, known.log.head)
             newest_one = scopes.newest_checkpoint(db, known, key)

@@ -97,7 +97,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
 def _pieces(text: str) -> Iterable[str]:
     """A text cut behind sentences, at line ends and where a new subject begins; the sign of a question stays."""
     start = 0
-    for end in _ENDS.finditer(text):
+    for end in _ENDS.finditer(_CODE.sub(lambda match: "`" * len(match[0]), text)):
         stop = end.end() if end[0][:1] in "?？" else end.start()
         if text[start:stop].strip():
             yield text[start:stop]
@@ -109,8 +109,12 @@ def _pieces(text: str) -> Iterable[str]:
 @lru_cache(maxsize=16_384)
 def clause(text: str) -> Clause:
     """One clause, read."""
-    plain = _NOT_PASSED.sub(" ", _NONE_OF_IT.sub(" ", text))  # what these deny is in the outcome
-    return Clause(text, _words(text), _names(text), len(_NO.findall(plain)), _bent(text), outcome(text))
+    said = _CODE.sub(" ", text)  # a command line denies nothing
+    plain = _NOT_PASSED.sub(" ", _NONE_OF_IT.sub(" ", said))  # what these deny is in the outcome
+    return Clause(text, _words(text), _names(text), len(_NO.findall(plain)), _bent(said), outcome(said))
+
+
+_CODE = re.compile(r"`[^`\n]{1,240}`")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -141,8 +145,9 @@ def outcome(text: str) -> Outcome:
 
 def ends_now(told: Clause) -> bool:
     """Whether a clause tells how something ended, and not what should be, what was once, or on what condition."""
-    is_mended = told.outcome == "failed" and _MENDED.search(told.text)
-    return bool(told.outcome) and not is_mended and not _UNTIMED.search(told.text)
+    said = _CODE.sub(" ", told.text)
+    is_mended = told.outcome == "failed" and _MENDED.search(said)
+    return bool(told.outcome) and not is_mended and not _UNTIMED.search(said)
 
 
 def is_present(told: Clause) -> bool:

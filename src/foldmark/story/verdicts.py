@@ -16,7 +16,7 @@ from foldmark.story.polarity import Clause, clause, clauses, ends_now, is_presen
 State = Mapping[tuple[str, str], Fact]
 
 _PRESENT = ("current_work", "next_steps")
-_CODE = re.compile(r"`([^`\n]{3,200})`")
+_CODE = re.compile(r"`([^`\n]{3,240})`")
 _PATH = re.compile(r"(?a:(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}(?:::[\w\[\].-]*\w\]?)*)")
 _TEST = re.compile(r"(?a:(?<![\w.])(?:[Tt]est_\w+|\w+_test|test[A-Z]\w+|Test[A-Z]\w+)(?![\w/.]))")
 _SOME = re.compile(
@@ -31,7 +31,7 @@ _FILE = re.compile(r"[\w./-]+\.[A-Za-z]\w{0,5}$")
 def against_a_verdict(item: Item, state: State) -> str:
     """Why a statement is dropped that says passed of what failed, or failed of what passed; "" when it does not."""
     for told in (one for whole in clauses(item.text) for one in _single(whole)):
-        if not ends_now(told) or _SOME.search(told.text):
+        if not ends_now(told) or _SOME.search(_CODE.sub(" ", told.text)):
             continue
         for name in _names(told):
             fact = _verdict(name, state, told.outcome)

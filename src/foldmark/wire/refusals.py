@@ -168,6 +168,14 @@ def _status(error: Any) -> int | None:
     return next((value for value in found if isinstance(value, int)), None)
 
 
+def _said(error: Any) -> str:
+    """The message of an error; empty for one that cannot say it."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def _words(error: Any) -> str:
     """Everything the error says, as one text: its message, its decoded body, and the name of an exception."""
     error = plain(error)
@@ -176,11 +184,14 @@ def _words(error: Any) -> str:
     if isinstance(error, Mapping):
         return json.dumps(error, ensure_ascii=False, default=str)
     body = getattr(error, "body", None)
-    said = [str(error), json.dumps(body, ensure_ascii=False, default=str) if body is not None else ""]
+    said = [_said(error), json.dumps(body, ensure_ascii=False, default=str) if body is not None else ""]
     named = type(error).__name__ if isinstance(error, BaseException) else ""
     return " ".join(text for text in (*said, named) if text)
 
 
+_MOST_DIGITS = 15  # no limit is longer, and Python refuses to read 5,000 of them
+
+
 def _whole(digits: str | None) -> int | None:
     number = re.sub(r"\D", "", digits or "")
-    return int(number) if number else None
+    return int(number) if 0 < len(number) <= _MOST_DIGITS else None
