@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from foldmark.asking import Ask, Model, is_async
+from foldmark.asking import Ask, Chore, Model, is_async
 from foldmark.control import Control
 from foldmark.drafts import Request
 from foldmark.driving import advance, close, in_time, is_open, throw
@@ -191,8 +191,10 @@ async def _step(lock: AbstractContextManager[Any], move: Callable[..., tuple[boo
     return running.result()
 
 
-async def _call(ask: Ask) -> Any:
-    """One call of a model within its time; TimeoutError after it."""
+async def _call(ask: Ask | Chore) -> Any:
+    """One call of a model within its time; TimeoutError after it. A chore is done in a thread."""
+    if isinstance(ask, Chore):
+        return await asyncio.to_thread(ask.run)
     started = time.monotonic()
     async with asyncio.timeout(ask.timeout_seconds):
         answer = ask.model(ask) if is_async(ask.model) else await asyncio.to_thread(_plainly, ask)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -77,6 +77,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         if problems := used.validate(out):
             raise WireError(problems[0].path, f"{problems[0].message} ({problems[0].code}, in a summary request)")
         return out
+
+
+class Chore(msgspec.Struct, frozen=True):
+    """Work of a step that takes long and touches nothing of the session: the driver does it without the lock, and hands
+    back what came of it. (To check a long answer against a long past takes seconds.)"""
+
+    run: Callable[[], Any]
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

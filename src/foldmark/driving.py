@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from foldmark.asking import Ask, Reply, info_of, is_async
+from foldmark.asking import Ask, Chore, Reply, info_of, is_async
 from foldmark.errors import PolicyError
 
 Result = TypeVar("Result")
@@ -98,9 +98,11 @@ def close(steps: Generator[Ask, Any, Any], error: BaseException) -> tuple[bool, 
 # -- calls
 
 
-def timed(ask: Ask, *, monotonic: Callable[[], float] = time.monotonic) -> Any:
-    """Call a model; a Reply gets the seconds that it took. A coroutine is refused: see `refuse_async`. Raises
-    AnswerTooLate."""
+def timed(ask: Ask | Chore, *, monotonic: Callable[[], float] = time.monotonic) -> Any:
+    """Call a model; a Reply gets the seconds that it took. A coroutine is refused: see `refuse_async`. A chore is done.
+    Raises AnswerTooLate."""
+    if isinstance(ask, Chore):
+        return ask.run()
     started = monotonic()
     answer = ask.model(ask)
     if inspect.isawaitable(answer):

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from foldmark.account import Account, paused
-from foldmark.asking import Ask, ModelInfo, Reply, as_reply, info_of
+from foldmark.asking import Ask, Chore, ModelInfo, Reply, as_reply, info_of
+from foldmark.checkpoint import Item
 from foldmark.errors import PolicyError, SummarizerFailed, SummaryRejected
 from foldmark.events import Usage
 from foldmark.failures import RULES, Failure, failure_in_reply, failure_of
@@ -25,7 +26,7 @@ from foldmark.narrative import INSTRUCTION_LINES, as_text, instruction_lines
 from foldmark.prompts import parts_of, room_for_records, standalone
 from foldmark.records import Record, records
 from foldmark.reports import Call
-from foldmark.story import checked, merged, tell
+from foldmark.story import checked, given_up, merged, read_answer
 from foldmark.summarizer import Prompt, Summarizer, names_of
 
 LEAST_ROOM = 100
@@ -176,7 +177,7 @@ class _Conversation:
             answer = (yield ask) if offered is None or isinstance(offered, Ask) else offered
             reply = _sound(as_reply(answer))
             reply = _sound(self.hooked.on_reply(ask, reply) or reply)
-            self._take(reply)
+            yield from self._take(reply)
         except HookFailed:
             self._note(ask, at, reply, "hook")
             raise
@@ -200,28 +201,31 @@ class _Conversation:
         self.beaten = self.matter.beaten()
         return self.failure, reply
 
-    def _take(self, reply: Reply) -> None:
+    def _take(self, reply: Reply) -> Generator[Any, Any, None]:
         """Read, check and merge an answer. Raises SummaryRejected."""
-        state, answer = self.matter.sources.state, tell(reply, instructions=self.lines, may_be_empty=self._has_some())
+        state, before = self.matter.sources.state, self.items
+        answer = read_answer(reply, instructions=self.lines, may_be_empty=bool(self.items or self.at))
         self.reasons += answer.notes
         if not answer.items:  # nothing new in this part: what was told stands, but for work of an older boundary
-            self.items = self.items if self.at else merged(self.items, (), state)
+            self.items = before if self.at else merged(before, (), state)
             return
-        found = checked(answer.items, self.matter.sources, self.items)
+        found = yield self._check(answer.items)
         items, dropped = tuple(found.items), list(found.dropped)
         kept = self.hooked.after(items)
         if kept is not None and kept != items:
-            again = checked(kept, self.matter.sources, self.items)
+            again = yield self._check(kept)
             items, dropped = tuple(again.items), [*dropped, *again.dropped]
         if found.dropped and not items:
             raise SummaryRejected(("nothing of it stands in the record", *found.dropped[:8]))
         self.reasons += dropped
         if found.repaired:
             self.reasons.append(f"{found.repaired} statement(s) had their events, reason or field corrected by code")
-        self.items = merged(self.items, items, state)
+        self.items = yield Chore(lambda: merged(before, items, state))
+        self.reasons += given_up(before, self.items, state)
 
-    def _has_some(self) -> bool:
-        return bool(self.items or self.at)
+    def _check(self, items: Sequence[Item]) -> Chore:
+        """Checking goes over the whole covered past for every statement: not under the session's lock."""
+        return Chore(lambda: checked(items, self.matter.sources, self.items))
 
     def _note(self, ask: Ask, at: int, reply: Reply, failure: str) -> None:
         name = self.matter.redact(reply.model) or info_of(ask.model).name

@@ -9,7 +9,7 @@ from typing import Any
 from foldmark.asking import Model, is_async
 from foldmark.driving import refuse_async
 from foldmark.errors import PolicyError, SummarizerFailed
-from foldmark.summarizer import Occasion, Resolver, Summarizer, summarizer_of
+from foldmark.summarizer import Occasion, Resolver, Summarizer, as_summarizer
 
 
 def chosen(
@@ -19,7 +19,7 @@ def chosen(
     choose, and for an async model in a sync session."""
     if model is not None and summarizer is not None:
         raise PolicyError("Give a session either model= or summarizer= (which holds its models), not both.")
-    found = summarizer if model is None else summarizer_of(model)
+    found = summarizer if model is None else as_summarizer(model)
     if found is None:
         return None
     if isinstance(found, Summarizer):
@@ -60,7 +60,7 @@ def _usable(found: Any, sync: bool) -> Summarizer:
             found.close()
         raise PolicyError(_ASYNC_RESOLVER)
     try:
-        summarizer = summarizer_of(found)
+        summarizer = as_summarizer(found)
     except PolicyError as error:
         said = f"The function that chooses the summarizer returned {type(found).__name__}, which cannot be used"
         raise PolicyError(f"{said}; it returns a Summarizer, a model, a list of models, or None.") from error

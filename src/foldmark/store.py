@@ -306,9 +306,9 @@ class Store(Protocol):
         token: int | None = None,
         anchor: str | None = None,
     ) -> None:
-        """Write checkpoint, boundary and mark together. `expected` is the newest version seen (0 for none), `anchor` the
-        chain of the boundary event as its maker saw it. Raises StaleBoundary; NotFound for a boundary behind the end of
-        the log, and for a log that is another one by now (the session was deleted, and its name given again)."""
+        """Write checkpoint, boundary and mark together. `expected` is the newest version seen (0 for none), `anchor`
+        the chain of the boundary event as its maker saw it. Raises StaleBoundary; NotFound for a boundary behind the
+        end of the log, and for a log that is another one by now (the session was deleted, its name given again)."""
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
         """All versions of the scope, oldest first, inherited ones included."""

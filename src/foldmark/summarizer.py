@@ -229,6 +229,3 @@ Resolver = Callable[[Occasion], "Summarizer | Any | None"]
 def as_summarizer(value: Any) -> Summarizer:
     """A Summarizer, from one, from a model, or from a sequence of models (a chain). Raises PolicyError."""
     return value if isinstance(value, Summarizer) else Summarizer(models=value)
-
-
-summarizer_of = as_summarizer  # its old name, until nobody calls it so any more

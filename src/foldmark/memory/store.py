@@ -25,9 +25,9 @@ from foldmark.log import (
     holds_call,
     newest,
     no_event,
-    replaced,
     no_session,
     overlap,
+    replaced,
     title_of,
     viewpoint_of,
 )

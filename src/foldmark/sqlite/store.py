@@ -26,8 +26,8 @@ from foldmark.log import (
     described,
     newest,
     no_event,
-    replaced,
     no_session,
+    replaced,
     title_of,
 )
 from foldmark.reports import Attempt

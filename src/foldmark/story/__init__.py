@@ -6,6 +6,4 @@ from foldmark.story.evidence import Sources
 from foldmark.story.merging import given_up, merged
 from foldmark.story.reading import Answer, read_answer
 
-tell = read_answer  # its old name, until nobody calls it so any more
-
-__all__ = ["Answer", "Checked", "Sources", "checked", "given_up", "merged", "read_answer", "tell"]
+__all__ = ["Answer", "Checked", "Sources", "checked", "given_up", "merged", "read_answer"]
