@@ -147,7 +147,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a narrative may cost."""
 
     timeout_seconds: float = 120.0
-    """Of one call."""
+    """Of one call. `AsyncSession` stops waiting then; a plain `Session` cannot stop a function in its own thread, so it
+    waits, and drops an answer that came more than a second (or a tenth) later. Models of `foldmark.models` keep it."""
     output_tokens: int = 2_000
     """Room for one answer. A reasoning model needs more."""
     input_share: float = 0.7
