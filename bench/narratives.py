@@ -3,10 +3,10 @@
     python -m bench.narratives --model gguf:qwen.gguf --out narratives.jsonl     # slow: a model call for each span
     python -m bench.narratives --out narratives.jsonl --table                    # what has been measured so far
 
-Every span is compacted twice from the same log, by code alone and with the model, to the same size. Asked is which
-planted facts the checkpoint holds (`planting`), which identifiers of the narrative the span does not hold, judged by a
-check of its own (`narratives_check`), before and after foldmark's validation, and what it costs. Each span is written
-down as it is done: a run that was stopped goes on where it was.
+Every span is compacted twice from the same log, by code alone and with the model, to the same landing (what is told
+comes on top). Asked is which planted facts the checkpoint holds (`planting`), which identifiers of the narrative the
+span does not hold, judged by a check of its own (`narratives_check`), before and after foldmark's validation, and what
+it costs. Each span is written down as it is done: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from foldmark.wire import openai_chat
 SPANS = 24
 WINDOW = 128_000
 TARGET_SHARE, LEAST_TARGET = 0.5, 700
-"""A checkpoint gets half of what the span takes, at least 700 tokens: at a third of 1,000 tokens nothing has room."""
+"""The landing is half of what the span takes, at least 700 tokens: at a third of 1,000 tokens nothing has room. What a
+model tells comes on top of it, at most 15%."""
 OUTPUT = 1_000
 """Tokens of an answer: half of the library's default, which a small model on a processor needs minutes to fill."""
 CLOSING = ({"role": "user", "content": "Thanks, please go on."}, {"role": "assistant", "content": "I will go on."})
@@ -131,7 +132,7 @@ def measured(span: Span, model: Any, limits: Limits) -> Row:
 def compacted(span: Span, summarizer: Summarizer | None) -> tuple[Checkpoint, Report, Sequence[int]]:
     """The checkpoint of a span, the report, and the seq of each of its messages."""
     target = max(LEAST_TARGET, round(TARGET_SHARE * span.tokens))
-    policy = Policy.preset(span.preset).replace(budget={"target_tokens": target}, tail={"share": 0.0})
+    policy = Policy.preset(span.preset).replace(budget={"landing_tokens": target}, tail={"share": 0.0})
     session = Session("span", store=MemoryStore(), policy=policy, summarizer=summarizer)
     found = session.follow([*span.messages, *CLOSING], wire=openai_chat)
     report = session.compact(force=True, window=WINDOW)

@@ -53,7 +53,7 @@ MANY = tuple(
 
 def told(
     tokens: int = 6_000, story: Sequence[Item] = STORY, *, author: str = "code and qwen", focus: str = "",
-    events: Sequence[Event] = EVENTS,
+    events: Sequence[Event] = EVENTS, on_top: bool = False,
 ) -> Checkpoint:  # fmt: skip
     read_events, tally, units = readings(events), Tally(), list[Unit]()
     for reading in read_events:
@@ -63,7 +63,7 @@ def told(
     return write_checkpoint(
         version=1, boundary=len(events), mark=Mark(), state=state_of(facts), facts=facts, units=units,
         names=rank_names(tally, len(events), 200), landing_tokens=tokens, policy=Policy.coding(), focus=focus,
-        narrative=story, author=author, now=0.0,
+        narrative=story, author=author, now=0.0, on_top=on_top,
     )  # fmt: skip
 
 
@@ -85,6 +85,16 @@ def test_told_lines_stand_behind_the_place_where_the_work_stood_under_titles_tha
     assert all(title.endswith(" (told by a model, checked against the log)") for title in titles[first : first + 6])
     assert "## Unknown: Open questions (told" in checkpoint.text
     assert "## Conflicting: Conflicts (told" in checkpoint.text
+
+
+@pytest.mark.parametrize("tokens", [700, 1_500, 6_000])
+@pytest.mark.parametrize("story", [STORY, MANY], ids=["short", "long"])
+def test_what_a_model_tells_on_top_takes_no_room_from_what_code_knows(tokens: int, story: Sequence[Item]) -> None:
+    plain, more = told(tokens, ()), told(tokens, story, on_top=True)
+    assert more.excerpts == plain.excerpts
+    assert {line for line in plain.text.split("\n") if line.startswith(("- ", " "))} <= set(more.text.split("\n"))
+    assert plain.tokens < more.tokens <= plain.tokens + STORY_SHARE * tokens + 60
+    assert more.target >= more.tokens
 
 
 def test_a_line_has_its_reason_its_refs_and_a_mark_when_it_is_not_proven() -> None:

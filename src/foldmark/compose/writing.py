@@ -170,23 +170,24 @@ def write_checkpoint(
     raises what shares its words, and drops nothing that must be there. The same arguments give the same text.
     """
     page = Page(version, boundary, counter, author if narrative else "code")
+    plain = Page(version, boundary, counter)
     aim = Focus(focus, (unit.text for unit in units))
     shape = policy.shape
-    room = max(0, landing_tokens - page.cost_of_frame())
+    names_budget = round(shape.names_share * landing_tokens)
     material = (state, kept, narrative, aim)
-    sections, used = _all_sections(page, material, landing_tokens, policy)
-    for thrift in (0.3, 0.0):  # a small room holds what must be there and little more
-        if used > room:
-            sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
+    for thrift in (1.0, 0.3, 0.0):  # a small room holds what must be there and little more
+        sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
+        more = _of_the_model(page, plain, sections) if on_top else 0
+        room = max(0, landing_tokens - page.cost_of_frame()) + more
+        if used <= room:
+            break
+    landing_tokens += more  # what a model tells takes no room from facts: the record grows by it
     if not any(map(is_told, sections)):  # code says all of it already: nobody else wrote this text
         page.author = "code"
-    names_budget = round(shape.names_share * landing_tokens)
-    if on_top:  # what a model tells takes no room from facts: the record grows by it
-        more = sum(page.cost_of_section(section) for section in sections if is_told(section))
-        landing_tokens, room = landing_tokens + more, room + more
     root = common_root(key for kind, key in state if kind == "file")
-    told = [text for item in narrative for text in (item.text, item.why) if text]
-    ranked = _ranked(_weighed(units, state, aim), sections, tally, boundary, raw, told)
+    told = () if on_top else [text for item in narrative for text in (item.text, item.why) if text]
+    by_code = [section for section in sections if not (on_top and is_told(section))]
+    ranked = _ranked(_weighed(units, state, aim), by_code, tally, boundary, raw, told)
     filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
     filling.fill(room - used - names_budget)
     text_so_far = page.render(sections, filling.excerpts(), ())
@@ -213,6 +214,13 @@ def write_checkpoint(
         time=now,
         warnings=warnings,
     )
+
+
+def _of_the_model(page: Page, plain: Page, sections: Sequence[Section]) -> int:
+    """What the lines of a model cost, and the line that names it."""
+    told = [section for section in sections if is_told(section)]
+    named = page.cost_of_frame() - plain.cost_of_frame()
+    return sum(map(page.cost_of_section, told)) + (named if told else 0)
 
 
 def _all_sections(
