@@ -220,7 +220,8 @@ def _of_the_model(page: Page, plain: Page, sections: Sequence[Section]) -> int:
     """What the lines of a model cost, and the line that names it."""
     told = [section for section in sections if is_told(section)]
     named = page.cost_of_frame() - plain.cost_of_frame()
-    return sum(map(page.cost_of_section, told)) + (named if told else 0)
+    seams = 8 + 4 * len(told)  # where lines are counted one by one, a whole text may cost a little more
+    return sum(map(page.cost_of_section, told)) + (named + seams if told else 0)
 
 
 def _all_sections(
