@@ -23,10 +23,10 @@ FLOORS: list[list[str]] = [
     [
         *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
         *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory"],
-        *["sqlite", "records", "prompts", "story", "forking"],
+        *["sqlite", "records", "prompts", "story", "forking", "observing"],
     ],
-    ["gauging", "account", "hooking", "matter", "narrating", "spending", "flows"],
-    ["driving", "resolving", "control", "session"],
+    ["gauging", "account", "hooking", "matter", "narrating", "spending", "flows", "joining"],
+    ["driving", "resolving", "control", "framing", "lineage", "telling", "outgoing", "session"],
     ["aio", "testing", "importers", "importing"],
     ["doctor"],
     ["models"],

@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from math import isfinite
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from foldmark.errors import WireError
+from foldmark.errors import PolicyError, WireError
 from foldmark.events import Event, Usage
 from foldmark.wire import by_name
 
@@ -29,13 +30,38 @@ a long past many small calls, one after the other: say the true window where you
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model. `window` is its context window in tokens, `schema` says whether it can be bound to a
     JSON schema, `factor` how many of its tokens one of ours (o200k) takes at most, `output` how many tokens an answer
-    has at most (0: not known)."""
+    has at most (0: not known). Raises PolicyError for what cannot be true of a model."""
 
     name: str = "model"
     window: int = UNKNOWN_SUMMARY_WINDOW
     schema: bool = False
     factor: float = 1.15
     output: int = 0
+
+    def __post_init__(self) -> None:
+        _need("name", self.name, _is_name(self.name), "text that can be printed")
+        _need("window", self.window, _is_whole(self.window) and self.window > 0, "a whole number of tokens above 0")
+        _need("schema", self.schema, isinstance(self.schema, bool), "True or False")
+        _need("factor", self.factor, _is_finite(self.factor) and self.factor > 0, "a number above 0")
+        _need("output", self.output, _is_whole(self.output) and self.output >= 0, "a whole number of tokens, 0 or more")
+
+
+def _need(option: str, value: object, is_right: bool, takes: str) -> None:
+    if not is_right:
+        raise PolicyError(f"ModelInfo.{option} is {ascii(value)[:80]}; it takes {takes}.")
+
+
+def _is_name(value: object) -> bool:
+    """A name stands in reports and is stored: no lone surrogates, no control characters."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,6 +94,16 @@ class BudgetExceeded(FoldmarkError):
         self.lines = lines
 
 
+def words_of_error(error: BaseException) -> str:
+    """An error's type and message, for a report. It may be anybody's: one whose message cannot be read is told by its
+    type."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return f"{name}, whose message cannot be read"
+
+
 class SummaryError(FoldmarkError):
     """A model was asked for a summary and none could be used. The session is unchanged."""
 

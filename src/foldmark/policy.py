@@ -56,7 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     profiles: tuple[Any, ...] = ()
     """Tool profiles put in front of the built-in ones (`foldmark.profiles.Profile`)."""
     triggers: Callable[..., Any] | None = None
-    """`(Moment) -> Reason | None`, of `foldmark.triggers`. None: as `pace.rule` says. The cap always counts."""
+    """`(Moment) -> Reason | None`, of `foldmark.triggers`. None: as `pace.rule` says. The cap always counts. What a
+    function of yours raises reaches whoever asked for the request as a PolicyError, with the error as its cause."""
 
     def __post_init__(self) -> None:
         for field, kind in _KINDS.items():

@@ -7,6 +7,7 @@ window: room is measured with the words around the records, and what is too long
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ import msgspec
 from foldmark import tokens
 from foldmark.asking import Ask, ModelInfo, info_of
 from foldmark.checkpoint import Item
-from foldmark.errors import SummarizerFailed
+from foldmark.errors import SummarizerFailed, words_of_error
 from foldmark.events import injected
 from foldmark.kinds import clean_text
 from foldmark.narrative import (
@@ -116,9 +117,10 @@ def standalone(
     that failed or wrote more than fits. Raises SummarizerFailed when `hooks.before` fails and `hooks.abort` is set.
     """
     info = info or info_of(model)
-    words = _Words(summarizer, style, redact(known), redact(as_text(previous)), redact(focus), count)
+    notes = clean_text(redact(as_text(previous)))
+    words = _Words(summarizer, style, clean_text(redact(known)), notes, redact(focus), count)
     around = words.around(info, plain=plain)
-    text = _conversation(joined(told), summarizer.hooks, redact, warn)
+    text = _conversation(clean_text(joined(told)), summarizer.hooks, redact, warn)
     room = max(around.room, 1)
     message = words.message(around, text, part, parts)
     if (spare := room - count(text)) < 0:
@@ -128,7 +130,7 @@ def standalone(
         model=model,
         system=around.system,
         messages=(injected(message),),
-        schema=around.schema,
+        schema=copy.deepcopy(around.schema),  # an adapter may change its own
         max_output=output_room(info, summarizer),
         timeout_seconds=summarizer.limits.timeout_seconds,
         tokens=count(around.system) + count(message) + _schema_tokens(around.schema, count) + _MESSAGES,
@@ -151,8 +153,8 @@ def fork_words(
     proves them by their words. `redact` goes over the earlier notes and the focus."""
     prompt = summarizer.prompt
     template = FORK if prompt.fork_instructions is None else prompt.fork_instructions
-    words = _fill(template, {"max_summary_words": str(prompt.words)})
-    notes = redact(as_text(msgspec.structs.replace(item, refs=()) for item in previous))
+    words = _fill(clean_text(template), {"max_summary_words": str(prompt.words)})
+    notes = clean_text(redact(as_text(msgspec.structs.replace(item, refs=()) for item in previous)))
     blocks = [
         words,
         f"The conversation above is the session up to event {boundary} and what followed.",
@@ -180,8 +182,9 @@ class _Words:
         prompt = self.prompt
         bound = info.schema if prompt.schema is None else prompt.schema
         schema = SCHEMA if bound and not plain else None
-        system = _fill(SYSTEM if prompt.system is None else prompt.system, {"max_summary_words": str(prompt.words)})
-        instructions = INSTRUCTIONS if prompt.instructions is None else prompt.instructions
+        own = SYSTEM if prompt.system is None else clean_text(prompt.system)
+        system = _fill(own, {"max_summary_words": str(prompt.words)})
+        instructions = INSTRUCTIONS if prompt.instructions is None else clean_text(prompt.instructions)
         shape = f"{MATTERS[self.style]}\n{MEANINGS}\n\n{JSON_SHAPE if schema else PLAIN_SHAPE}"
         if _names_fields(instructions) or _names_fields(system if prompt.system is not None else ""):
             shape = ""
@@ -235,7 +238,7 @@ def _conversation(text: str, hooks: Hooks, redact: Redactor, warn: Callable[[str
         if not isinstance(changed, str):
             raise TypeError(f"it returned {type(changed).__name__}, not text")
     except Exception as error:
-        reason = redact(f"{type(error).__name__}: {error}")[:200]
+        reason = redact(words_of_error(error))[:200]
         if hooks.abort:
             raise SummarizerFailed(f"hooks.before failed ({reason}). Nothing was changed.", retryable=False) from error
         warn(f"hooks.before failed ({reason}); its text went on unchanged.")

@@ -12,7 +12,7 @@ import msgspec
 from foldmark.budget import CHECKPOINT_FLOOR, Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import MESSAGE_OVERHEAD, cost
-from foldmark.errors import PolicyError
+from foldmark.errors import PolicyError, words_of_error
 from foldmark.events import Event
 from foldmark.options import Tail
 from foldmark.policy import Policy
@@ -102,7 +102,7 @@ def unused(span: Span, checkpoint: Checkpoint) -> int:
 def held_from(events: Sequence[Event], tail: Tail, now: float) -> int:
     """The first seq that `tail` holds back as raw (by events, tokens, time or a function); none: behind the newest.
 
-    Raises PolicyError when `tail.choose` gives no count.
+    Raises PolicyError when `tail.choose` fails or gives no count.
     """
     if not events:
         return 1
@@ -118,7 +118,10 @@ def held_from(events: Sequence[Event], tail: Tail, now: float) -> int:
 def _chosen(events: Sequence[Event], tail: Tail) -> int:
     if tail.choose is None:
         return 0
-    count = tail.choose(tuple(events))
+    try:
+        count = tail.choose(tuple(events))
+    except Exception as error:
+        raise PolicyError(f"tail.choose failed ({words_of_error(error)}). Nothing was changed.") from error
     if isinstance(count, bool) or not isinstance(count, int):
         raise PolicyError(f"tail.choose returned {count!r}; it must say how many of the newest events stay raw.")
     return count

@@ -31,9 +31,9 @@ from foldmark import (
     user,
 )
 from foldmark.aio import AsyncSession
+from foldmark.joining import joined
 from foldmark.prices import Money
 from foldmark.reports import Call, Change, Report
-from foldmark.session import _joined
 from foldmark.testing import ScriptedModel
 from foldmark.wire import anthropic, gemini, openai_chat
 from making import long_session, tool_round
@@ -412,13 +412,13 @@ def told_apart(side: str) -> Report:
 def test_a_request_after_a_compaction_loses_no_field_of_either_report() -> None:
     """A field that is new in Report is the compaction's until somebody says that the request knows it better."""
     compaction, request = told_apart("compaction"), told_apart("request")
-    joined = _joined(compaction, request)
+    both = joined(compaction, request)
     better = {"boundary", "version", "after", "changes", "epoch"}
     for name in Report.__struct_fields__:
         mine, other = getattr(compaction, name), getattr(request, name)
         expected = (*mine, *other) if name == "warnings" else other if name in better else mine
-        assert getattr(joined, name) == expected, name
-    assert _joined(compaction, msgspec.structs.replace(request, epoch="")).epoch == "compaction"
+        assert getattr(both, name) == expected, name
+    assert joined(compaction, msgspec.structs.replace(request, epoch="")).epoch == "compaction"
 
 
 def test_the_request_reports_all_that_the_same_compaction_reports() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foldmark.errors import SummarizerFailed
+from foldmark.errors import SummarizerFailed, words_of_error
 from foldmark.events import Event, ToolCall
 from foldmark.kinds import clean_text
 from foldmark.kinds.base import clip
@@ -42,7 +42,7 @@ class Formats:
             if not isinstance(said, str):
                 raise TypeError(f"it returned {type(said).__name__}, not text")
         except Exception as error:
-            reason = self.redact(f"{type(error).__name__}: {error}")
+            reason = self.redact(clean_text(words_of_error(error)))
             if self.hooks.abort:
                 raise SummarizerFailed(
                     f"hooks.{hook} failed at event:{seq} ({clip(reason)}). Nothing was changed.", retryable=False

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from foldmark.exact import Found, identifiers
+from foldmark.story.figures import NUMBER_WORDS, folded, value_of
+from foldmark.story.names import names_like_words, paths_of_windows
 from foldmark.story.spellings import (
     SCALES,
     SMALL,
@@ -45,6 +47,7 @@ _NUMBER = re.compile(
     r"|months?|years?|[KMGT]i?B|bytes?|px|x|fps|rps|qps|req/s|dollars?|euros?)\b)?",
     re.ASCII,
 )
+_UNIT = re.compile(r"[ -](?:%|percent\b|(?:milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|[KMGT]i?B|bytes?)\b")
 _LONG_NUMBER = re.compile(r"(?<!\w)\d{19,}(?!\w)", re.ASCII)
 _SETS = re.compile(
     r"(?:[=:$€£¥]|\b(?:set to|equal to|(?:limit|max|maximum|minimum|timeout|ttl|size|value|retries) (?:of|is|to|at)"
@@ -66,7 +69,7 @@ _AROUND = (3, 2)  # words before and after a number of which one has to stand ne
 
 def claims_of(text: str) -> tuple[list[Claim], str]:
     """Everything in a text that must stand in its source, and the text without it: its plain words."""
-    reading = _Reading(_SECRET.sub(_blank, text))
+    reading = _Reading(_SECRET.sub(_blank, folded(text)))
     claims = [claim for claim in dict.fromkeys(reading.claims()) if re.search(r"\w", claim.text)]
     return claims, reading.left
 
@@ -92,6 +95,7 @@ class _Reading:
             yield code(match[1])
         for match in self._take(_PAIR):
             yield pair(match[1], match[2].strip("\"'"))
+        yield from paths_of_windows(self._take)
         yield from self._identifiers()
         for match in self._take(_QUOTED):
             yield quote(next(filter(None, match.groups())))
@@ -102,12 +106,20 @@ class _Reading:
         for match in self._take(_DOTTED):
             if match[0].lower() not in ("e.g", "i.e"):
                 yield Claim(match[0], (Way(match[0]),), parts=tuple(re.findall(r"\w+", match[0])), in_line=True)
+        yield from self._names_like_words()
         yield from self._tokens()
         yield from self._names()
         for match in self._take(_LONG_NUMBER):  # no quantity any more, and beyond what is compared as one
             yield plain(match[0])
         for match in self._take(_NUMBER):
             yield self._number(match)
+        for match in NUMBER_WORDS.finditer(self.left):
+            if claim := self._number_word(match):
+                yield claim
+
+    def _names_like_words(self) -> Iterator[Claim]:
+        """What is found loses its place to no later reader, unless it stays as words: a loose one is counted twice."""
+        yield from names_like_words(self._take, lambda: self.left)
 
     def _identifiers(self) -> Iterator[Claim]:
         for found in sorted(identifiers(self.left), key=lambda one: -len(one.text)):
@@ -148,6 +160,18 @@ class _Reading:
             near=_near(before, self.text[match.end() :]),
             is_loose=is_loose,
         )
+
+
+    def _number_word(self, match: re.Match[str]) -> Claim | None:
+        """A number in words is a claim as its digits would be; "one" alone is hardly ever a number."""
+        value, after = value_of(match), self.text[match.end() :]
+        unit = _UNIT.match(after)
+        sets = _SETS.search(self.text[: match.start()][-16:])
+        if value < 2 and not (unit and value):
+            return None
+        is_loose = not (unit or value > SMALL or sets)
+        near = _near(self.text[: match.start()], after)
+        return Claim(match[0], tuple(spellings(str(value))), near=near, is_loose=is_loose)
 
 
 def _near(before: str, after: str) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import msgspec
 
 from foldmark.checkpoint import Fact
 from foldmark.render import quoted
+from foldmark.story.figures import folded
+from foldmark.story.index import Index
 from foldmark.story.places import Text, holds
 from foldmark.story.polarity import Clause
 from foldmark.story.spellings import Claim
@@ -19,6 +21,8 @@ from foldmark.words import telling, words
 
 State = Mapping[tuple[str, str], Fact]
 
+_ENOUGH = 400
+"""Events with the rarest words of a statement after which those that hold only its common ones are not ranked."""
 _NO_WITNESS = ("task", "pin", "skill")  # facts whose seq is not where their words stand
 
 
@@ -27,7 +31,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `shown` is the redacted text of every covered event, `earlier` the redacted text of an older one ("" when there is
     none), `state` the newest facts, `known` the checkpoint that code wrote (what it quotes of an event proves as that
-    event does), `boundary` the last event that may be named. `redact` hides secrets.
+    event does), `boundary` the last event that may be named. `spoken_by` says whose words an event holds: user, agent,
+    result or injected; one that it does not name may be anybody's. `redact` hides secrets.
     """
 
     shown: Mapping[int, str]
@@ -35,6 +40,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     earlier: Callable[[int], str] = lambda seq: ""
     state: State = {}
     known: str = ""
+    spoken_by: Mapping[int, str] = {}
     redact: Callable[[str], str] = lambda text: text
 
     @cached_property
@@ -56,15 +62,19 @@ class Evidence:
                 self._add(fact.seq, f"{fact.value}\n{fact.key}" if fact.kind in ("file", "command") else fact.value)
         for seq, text in quoted(sources.known).items():
             self._add(seq, text)
-        self.texts[0] = Text(sources.known)
+        self.texts[0] = Text(folded(sources.known))
         self._held: dict[Claim, frozenset[int]] = {}
         self._missing: set[int] = set()
 
     def _add(self, seq: int, text: str) -> None:
         if 1 <= seq <= self.sources.boundary and text:
             known = self.texts[seq].text if seq in self.texts else ""
-            if text not in known:
-                self.texts[seq] = Text(f"{known}\n{text}" if known else text)
+            if folded(text) not in known:
+                self.texts[seq] = Text(f"{known}\n{folded(text)}" if known else folded(text))
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self.texts)
 
     def knows(self, seq: int) -> bool:
         """Whether an event can be a witness: it lies at or before the boundary and has words."""
@@ -73,7 +83,8 @@ class Evidence:
         if seq in self._missing or not 1 <= seq <= self.sources.boundary:
             return False
         if text := self.sources.earlier(seq):
-            self.texts[seq] = Text(text)
+            self.texts[seq] = Text(folded(text))
+            self._index.add(seq, self.texts[seq])
             self._held.clear()
         else:
             self._missing.add(seq)
@@ -82,7 +93,9 @@ class Evidence:
     def holders(self, claim: Claim) -> frozenset[int]:
         """The events that hold a claim; 0 among them when it is known without an event."""
         if claim not in self._held:
-            self._held[claim] = frozenset(seq for seq, text in self.texts.items() if holds(text, claim))
+            self._held[claim] = frozenset(
+                seq for seq in self._index.may_hold(claim) if holds(self.texts[seq], claim)
+            )
         return self._held[claim]
 
     def vocabulary(self, seq: int) -> frozenset[str]:
@@ -92,18 +105,20 @@ class Evidence:
         return self.texts[seq].clauses
 
     def has_word(self, word: str) -> bool:
-        return any(word in self.vocabulary(seq) for seq in self.texts)
+        return word in self._index.words
 
     def ranked(self, content: Sequence[str], claims: Sequence[Claim]) -> list[int]:
         """Events by the rare words and claims they share with a statement, best first; the newest on a tie."""
-        seqs = [seq for seq in self.texts if seq]
-        holding = [[seq for seq in seqs if word in self.vocabulary(seq)] for word in content]
-        holding += [[seq for seq in self.holders(claim) if seq] for claim in claims]
+        held: list[tuple[frozenset[int] | set[int], int]] = [
+            *((self._index.words.get(word, set()), 1) for word in content),
+            *((self.holders(claim), 2) for claim in claims),
+        ]
         scores: dict[int, float] = {}
-        for number, found in enumerate(holding):
-            rarity = log(1 + len(seqs) / max(1, len(found))) * (1 if number < len(content) else 2)
-            for seq in found:
+        for found, weight in sorted(held, key=lambda one: len(one[0])):
+            rarity = log(1 + len(self.texts) / max(1, len(found))) * weight
+            for seq in found if len(scores) < _ENOUGH else found & scores.keys():
                 scores[seq] = scores.get(seq, 0.0) + rarity
+        scores.pop(0, None)
         return sorted(scores, key=lambda seq: (-round(scores[seq], 6), -seq))
 
 

@@ -13,12 +13,14 @@ from typing import Literal
 
 import msgspec
 
+from foldmark.story.figures import word_of
+
 Edge = Literal["word", "digit", "start", "none"]
 """What must not stand beside a finding: a letter or digit on either side; a digit on either side; a letter or digit in
 front (an abbreviated hash may go on); `none`: anything may."""
 
 SMALL = 10
-"""Plain counts up to here are loose, and may stand as words."""
+"""Plain counts up to here are loose."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -53,7 +55,6 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SCALES = {"k": 3, "K": 3, "M": 6, "bn": 9}
 
 
@@ -117,8 +118,8 @@ def path(text: str) -> Claim:
 
 
 def spellings(digits: str, fraction: str = "", scale: int = 0, *, is_share: bool = False) -> Iterator[Way]:
-    """A number in its canonical form, which meets 1200, 1,200, 1_200 and 1.2k alike; 2 may stand as two as well, and a
-    share only as a share."""
+    """A number in its canonical form, which meets 1200, 1,200, 1_200 and 1.2k alike; 60 may stand as sixty as well, and
+    a share only as a share."""
     number = canonical(digits, fraction, scale)
     if is_share:
         yield Way(f"{number}%", is_number=True)
@@ -126,8 +127,9 @@ def spellings(digits: str, fraction: str = "", scale: int = 0, *, is_share: bool
     yield Way(number, is_number=True)
     if scale:  # a source that says 12,345 may be told as 12K
         yield Way(f"{canonical(digits, fraction)}k{scale}", is_number=True)
-    if len(number) < 3 and int(number) <= SMALL:
-        yield Way(_NUMBER_WORDS[int(number)], folds=True)
+    value = int(number) if number.isdigit() and len(number) < 4 else -1
+    if value >= 0 and (said := word_of(value)):
+        yield Way(said, folds=True, hint="hundred" if value == 100 else said.partition("[")[0])
 
 
 def canonical(digits: str, fraction: str = "", scale: int = 0) -> str:

@@ -36,29 +36,6 @@ _WAVES_OFF = re.compile(
 )
 """A user who takes back what the agent announced. Plain orders (drop, skip, leave) are no taking back."""
 _TELLS_THE_PAST = re.compile(r"\b(?:was|were|has been|have been|had been|already|instead of)\b", re.IGNORECASE)
-_NO = re.compile(
-    r"\b(?:not|no|never|none|without|avoid\w*|don['’]?t|doesn['’]?t|cannot|can['’]?t|won['’]?t|must ?n['’]?t|instead of"
-    r"|rather than|refus\w+|forbid\w*|forbidden|prohibit\w*|reject\w*|against|leave|leaving|left|untouched|unchanged"
-    r"|keep|kept|keeps|exclud\w+|nicht|keine?[nmrs]?|ohne|nie|sin|nunca|sans|jamais|pas)\b|n['’]t\b"
-    r"|不|禁止|没有|ない|ません",
-    re.IGNORECASE,
-)
-_FORBIDS = re.compile(
-    r"\b(?P<no>do not|don['’]?t|never|must not|mustn['’]?t|should not|shouldn['’]?t|may not|cannot|can['’]?t|avoid"
-    r"|without|no)\s(?P<what>[^.,;:!?()]{2,120})",
-    re.IGNORECASE,
-)
-_USES = frozenset(
-    words("use using import install add introduce adopt switch choose chose pick take depend bring include")
-)
-_CHANGES = frozenset(
-    words(
-        "touch change modify edit alter migrate rename delete drop remove rewrite update refactor move replace write "
-        "add"
-    )
-)
-_RUNS = frozenset(words("run call start deploy push merge commit publish send execute release"))
-_VERBS = _USES | _CHANGES | _RUNS
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,24}\b(?:previous|prior|above|earlier|system|your)\b[^.]{0,24}"
     r"\b(?:instructions?|prompts?|rules?|constraints?|guidelines?|messages?)\b|\byou are now\b"
@@ -70,20 +47,6 @@ _TELLS_OF_ORDERS = re.compile(
     r"|asked|page|result|output|suspicious|quoted?)\b|[\"“'‘`]",
     re.IGNORECASE,
 )
-_APPROVAL = re.compile(
-    r"\b(?:user|customer|owner|client)(?:\s(?:has|had|have|already|explicitly|also|then|clearly)){0,3}"
-    r"\s(?:approved|confirmed|authori[sz]ed|allowed|permitted|consented|agreed|signed off"
-    r"|gave (?:their |his |her |an? )?(?:permission|approval|consent|ok))\b"
-    r"|\b(?:approved|authori[sz]ed|confirmed|allowed) by the (?:user|customer|owner|client)"
-    r"|用户(?:已)?(?:批准|同意|允许)|ユーザーが?(?:承認|許可)",
-    re.IGNORECASE,
-)
-_DENIES = re.compile(
-    r"\b(?:not|never|n['’]t|no|must|should|needs?|has to|wait\w*|until|before|whether|if|ask\w*|pending)\b|未|没|ない",
-    re.IGNORECASE,
-)
-
-
 def gives_orders(item: Item) -> str:
     """Why a statement that commands its reader is dropped: a page's "ignore your instructions" must not become a
     standing order. One that only reports such words stays."""
@@ -103,26 +66,6 @@ def is_to_the_reader(item: Item) -> bool:
             re.IGNORECASE,
         )
     )
-
-
-def claims_an_approval(item: Item) -> bool:
-    """Whether a statement says that the user allowed something."""
-    text = f"{item.text} {item.why}"
-    found = _APPROVAL.search(text)
-    return found is not None and not _DENIES.search(text[max(0, found.start() - 24) : found.start()])
-
-
-def approvals(state: State) -> frozenset[int]:
-    """The events in which the user allowed something, as code has seen it: an approval, or the answer to a question."""
-    granted = {ref for fact in _of(state, "approval") if fact.status == "granted" for ref in (fact.seq, *fact.refs)}
-    return frozenset(granted | {fact.seq for fact in _of(state, "question")})
-
-
-def spoken(state: State) -> frozenset[int]:
-    """The user's own messages, but those that forbid or refuse. One of them shows an approval only when it says so
-    itself: that there is a message at all allows nothing."""
-    said = ((key, fact) for (kind, key), fact in state.items() if kind == "user" and key.isdigit())
-    return frozenset(int(key) for key, fact in said if not _NO.search(fact.value))
 
 
 def against_the_state(item: Item, state: State) -> str:
@@ -190,42 +133,3 @@ def _content(text: str) -> frozenset[str]:
 _FILLERS = frozenset(
     words("next step then now still continue resume proceed finish start begin need must should work task plan go")
 )
-
-
-def contradicted(item: Item, state: State) -> Item | None:
-    """A conflict in the place of a decision or step that the user's words forbid; None when it does not."""
-    if item.field not in ("decisions", "next_steps") or _NO.search(item.text) or item.text.endswith("?"):
-        return None
-    own = frozenset(words(item.text))
-    for fact in (*_of(state, "constraint"), *_of(state, "correction")):
-        if fact.status in ("", "stop") and any(_does(own, *what) for what in _forbidden(fact.value)):
-            said = clipped(escape(fact.value), 100)
-            text = f"{clipped(item.text, 236 - len(said) - 22)} / the user's word: {said}"
-            return msgspec.structs.replace(
-                item, field="conflicts", text=clipped(text), why="", refs=tuple(dict.fromkeys((*item.refs, fact.seq)))
-            )
-    return None
-
-
-def _forbidden(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """(verbs, things) that a sentence forbids: `do not use requests`, `no new libraries`. Anything less plain is left
-    alone."""
-    for match in _FORBIDS.finditer(sentence[:1_000]):
-        said = [word for word in words(_CLAUSE_END.split(match["what"])[0]) if word not in STOP]
-        things = frozenset(said) - _VERBS
-        first = said[0] if said else ""
-        is_plain = first not in _NO_THINGS if match["no"].lower() == "no" else first in _VERBS
-        if things and is_plain:
-            yield frozenset(said) & _VERBS, things
-
-
-_CLAUSE_END = re.compile(r"\b(?:unless|until|except|without|but|because|when|if|since|so|as|and)\b")
-_NO_THINGS = frozenset(
-    words("need needed problem idea more longer one doubt worries way matter point thanks issue issues")
-)
-
-
-def _does(own: frozenset[str], verbs: frozenset[str], things: frozenset[str]) -> bool:
-    """Whether a statement does the forbidden: the same sort of verb, and every other word of the prohibition."""
-    sorts = [sort for sort in (_USES, _CHANGES, _RUNS) if verbs & sort] or [_USES]
-    return things <= own and any(own & sort for sort in sorts)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from foldmark.budget import Room
-from foldmark.errors import PolicyError
+from foldmark.errors import PolicyError, words_of_error
 from foldmark.policy import Policy
 from foldmark.prices import Price
 from foldmark.reports import Reason
@@ -79,7 +79,13 @@ class Rule(msgspec.Struct, frozen=True):
     parts: tuple[Rule, ...] = ()
 
     def __call__(self, moment: Moment) -> Reason | None:
-        return self.ask(moment)
+        try:
+            return self.ask(moment)
+        except PolicyError:
+            raise
+        except Exception as error:
+            said = words_of_error(error)
+            raise PolicyError(f"The trigger {self.name} failed ({said}). Nothing was changed.") from error
 
 
 def events(count: int) -> Rule:
@@ -145,7 +151,7 @@ def rent() -> Rule:
 
 def custom(function: Callable[[Moment], Reason | str | bool | None], name: str = "") -> Rule:
     """Your function: it gets the Moment (with the caller's `context`) and returns a Reason, the reason as text, True,
-    or nothing. An error in it goes to whoever asked for the request."""
+    or nothing. An error in it goes to whoever asked for the request, as the cause of a PolicyError that names it."""
     if not callable(function):
         raise PolicyError(f"triggers.custom takes a function of a Moment, and {function!r} is none.")
     said = name or str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,49 @@
+"""What a session itself reports: a request joined with the compaction in front of it, a compaction that was left to
+another one, a request that is refused again. Knows nothing of how any of it was made.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from foldmark.drafts import Request
+from foldmark.reports import Report
+from foldmark.rounds import in_flight
+from foldmark.store import Key, View
+
+
+def joined(compaction: Report, request: Report) -> Report:
+    """The report of a request after a compaction: what the compaction says, but for what the request knows better."""
+    return msgspec.structs.replace(
+        compaction,
+        boundary=request.boundary,
+        version=request.version,
+        after=request.after,
+        changes=request.changes,
+        epoch=request.epoch or compaction.epoch,
+        warnings=(*compaction.warnings, *request.warnings),
+    )
+
+
+def moved(made: Request, compaction: Report, key: Key) -> Request:
+    """A request of another line than `key`, which was compacted: the compaction is none of its past."""
+    if compaction.outcome == "not_due":
+        return made
+    said = f"The session moved on while session {key.session!r} was compacted there ({compaction.outcome})."
+    return made.with_report(msgspec.structs.replace(made.report, warnings=(said, *made.report.warnings)))
+
+
+def deferred(view: View) -> Report:
+    """A compaction that was due and asked nobody, because another one of this process is asking."""
+    text = f"The past of session {view.key.session!r} is being told by a model already; nobody was asked a second time."
+    boundary, version = (view.checkpoint.boundary, view.checkpoint.version) if view.checkpoint else (0, 0)
+    return Report(
+        outcome="deferred", text=text, boundary=boundary, version=version, before=view.state.last_size,
+        resume=in_flight(view.events),
+    )  # fmt: skip
+
+
+def refused_again(view: View) -> Report:
+    """The provider refused the request at the head of this view a second time: no loop may come of it."""
+    text = f"The provider refused the request of event:{view.head} again, after it was made smaller."
+    return Report(outcome="failed", trigger="overflow", text=text, before=view.state.last_size, warnings=(text,))

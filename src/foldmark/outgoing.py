@@ -1,0 +1,106 @@
+"""What goes out of a session: requests for whoever runs, compactions on the way to them, and what comes back about
+both. Knows nothing of how events come in, and of locks.
+
+A method is told the line that it is about: a session may move on while a model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+
+from foldmark import flows
+from foldmark.artifacts import Artifacts
+from foldmark.asking import Ask
+from foldmark.drafts import Request
+from foldmark.events import Event
+from foldmark.framing import Framing, Said
+from foldmark.gauging import gauge
+from foldmark.joining import refused_again
+from foldmark.lineage import Line
+from foldmark.matter import Parent
+from foldmark.observing import Sent, observed, reply_in
+from foldmark.overflowing import learned_limit
+from foldmark.policy import Policy
+from foldmark.reports import Report
+from foldmark.spending import coming
+from foldmark.store import Frame, ScopeState, Store
+from foldmark.summarizer import Occasion, Resolver, Summarizer
+from foldmark.telling import tell
+from foldmark.triggers import expected_next
+from foldmark.wire import Overflow, by_name
+
+
+class Outgoing:
+    """The requests of one session object, and what it remembers between them."""
+
+    def __init__(self, store: Store, artifacts: Artifacts, policy: Policy | None, clock: Callable[[], float]) -> None:
+        self._store, self._artifacts, self._clock = store, artifacts, clock
+        self._framing = Framing(policy)
+        self._awaited: Sent | None = None  # the last request built here, until its reply comes
+        self._last: Request | None = None  # the last request built here
+
+    def policy(self, line: Line, given: Policy | None = None) -> Policy:
+        """The policy for the model that runs: the one `given` for this once, else the session's."""
+        return self._framing.policy(line.tools, given)
+
+    def frame(self, line: Line, said: Said = Said(), *, keep: bool = False) -> Frame:
+        """The frame of what is said now, as `Framing.frame`. With `keep` the next one goes on from it."""
+        frame = self._framing.frame(self._state(line), line.system, line.tools, said)
+        if keep:
+            self._framing.last = frame
+        return frame
+
+    def build(self, line: Line, frame: Frame, policy: Policy | None = None, *, peek: bool = False) -> Request:
+        """The request of that line as it stands. With `peek` nothing is stored and no reply is expected."""
+        made = flows.request(
+            self._store, self._artifacts, self.policy(line, policy), line.key, frame=frame, now=self._clock(),
+            system=line.system, tools=line.tools, wire=by_name(frame.wire), peek=peek,
+        )  # fmt: skip
+        if not peek:
+            self._awaited, self._last = Sent(frame, made), made
+            self._framing.sent(frame)
+        return made
+
+    def compaction(
+        self, line: Line, given: Summarizer | Resolver | None, occasion: Occasion, policy: Policy | None = None, *,
+        why: str = "manual", sync: bool = True,
+    ) -> Generator[Ask, Any, Report]:  # fmt: skip
+        """The steps of a compaction of that line, as `tell`; a fork clones the request that would go out of it now."""
+        parent = Parent(lambda: self.build(line, occasion.frame, policy, peek=True), self._last)
+        rules = self.policy(line, policy)
+        return tell(self._store, rules, given, occasion, why=why, clock=self._clock, parent=parent, sync=sync)
+
+    def observe(self, line: Line, events: Iterable[Event]) -> None:
+        """Learn from the usage that the reply to our last request reports, when it is among these events."""
+        sent, reply = self._awaited, reply_in(events, line.key)
+        if sent is None or reply is None:
+            return
+        self._awaited = None  # later replies answer requests that were not built here
+        if reply.usage and reply.usage.input:
+            self._framing.model = sent.frame.model or reply.model or self._framing.model  # whose prices count now
+            state = self._state(line)
+            new = observed(state, sent, reply, self.policy(line).prices)
+            self._store.sent(line.key, new, expected=state.mark)
+
+    def overflow(self, frame: Frame, error: Any) -> Overflow | None:
+        """What a provider's refusal says of size, read as the frame's wire reads it; None when it says nothing."""
+        return by_name(frame.wire).overflow(error)
+
+    def learn(self, line: Line, frame: Frame, found: Overflow) -> Report | None:
+        """Learn the limit that a refusal names. The report of a second refusal at the same event; None at the first."""
+        view = self._store.view(line.key)
+        new = learned_limit(view.state, frame, found, view.head)
+        self._store.sent(line.key, new, expected=view.state.mark)
+        return refused_again(view) if view.head and view.state.overflowed == view.head else None
+
+    def next_compaction(self, line: Line, given: Summarizer | Resolver | None) -> tuple[int, str]:
+        """(size of the whole request at which the next compaction is expected, why)."""
+        frame, view, now = self.frame(line), self._store.view(line.key), self._clock()
+        policy = self.policy(line)
+        size = gauge(view, frame, policy, now)
+        call = coming(given if isinstance(given, Summarizer) else None, policy, view, size, now)
+        return expected_next(policy, size.room, size.sizes, first=view.checkpoint is None, call=call)
+
+    def _state(self, line: Line) -> ScopeState:
+        return self._store.view(line.key).state

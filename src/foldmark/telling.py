@@ -1,0 +1,76 @@
+"""Whom a session's compaction asks, and that no past is told twice at a time. Knows nothing of what is asked, and of
+who makes the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from foldmark import flows
+from foldmark.asking import Ask
+from foldmark.driving import place
+from foldmark.joining import deferred
+from foldmark.matter import Parent
+from foldmark.policy import Policy
+from foldmark.redact import redactor
+from foldmark.reports import Report
+from foldmark.resolving import resolved
+from foldmark.store import Store
+from foldmark.summarizer import Occasion, Resolver, Summarizer
+
+
+def tell(
+    store: Store, policy: Policy, given: Summarizer | Resolver | None, occasion: Occasion, *, why: str = "manual",
+    clock: Callable[[], float], parent: Parent, sync: bool,
+) -> Generator[Ask, Any, Report]:  # fmt: skip
+    """The steps of a compaction of `occasion.key`; what a session moves to meanwhile is none of it.
+
+    `given` is who is asked, or the function that chooses (None: code alone). `sync` refuses async models. While another
+    compaction of the line asks, in this process, one that is due is reported as `deferred`, unless it is forced.
+    """
+
+    def steps(summarizer: Summarizer | flows.Choice | None) -> Generator[Ask, Any, Report]:
+        return flows.compact(
+            store, policy, occasion.key, frame=occasion.frame, now=clock(), clock=clock, force=occasion.force, why=why,
+            focus=occasion.focus, context=occasion.context, summarizer=summarizer, parent=parent,
+        )  # fmt: skip
+
+    if given is None:
+        return (yield from steps(None))
+    with place((_place_of(store), occasion.key)) as free:  # a past is told once at a time, unless a person insists
+        try:
+            asked = _choice(store, policy, given, occasion, sync) if free or occasion.force else _being_told
+            return (yield from steps(asked))
+        except _BeingTold:
+            return deferred(store.view(occasion.key))
+
+
+def _choice(
+    store: Store, policy: Policy, given: Summarizer | Resolver, occasion: Occasion, sync: bool
+) -> Summarizer | flows.Choice:
+    """Who is asked; of a function the question, for when a compaction is due."""
+    if isinstance(given, Summarizer):
+        return given
+
+    def choice() -> tuple[Summarizer | None, str]:
+        found, said = resolved(given, occasion, sync=sync)
+        redact = redactor(store.view(occasion.key).secret, policy.redact)
+        return found, redact(said) if said else ""  # it goes into reports and notes
+
+    return choice
+
+
+class _BeingTold(Exception):
+    """A model is asked already about the past that another one would be asked about."""
+
+
+def _being_told() -> NoReturn:
+    raise _BeingTold
+
+
+def _place_of(store: Store) -> Any:
+    """What two store objects over one file have in common; else the object itself, for as long as it is in use."""
+    path = getattr(store, "path", None)
+    return Path(path).resolve() if isinstance(path, str | Path) else id(store)
