@@ -25,7 +25,7 @@ FLOORS: list[list[str]] = [
         *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory"],
         *["sqlite", "records", "prompts", "story", "forking", "observing"],
     ],
-    ["gauging", "account", "hooking", "matter", "narrating", "spending", "flows", "joining"],
+    ["gauging", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
     ["driving", "resolving", "control", "framing", "lineage", "telling", "outgoing", "session"],
     ["aio", "testing", "importers", "importing"],
     ["doctor"],

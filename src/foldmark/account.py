@@ -53,8 +53,8 @@ def without_narrative(account: Account, reasons: tuple[str, ...]) -> Account:
 
 def lasting(account: Account, before: Checkpoint | None, state: State) -> tuple[tuple[Item, ...], str]:
     """(the narrative of the next checkpoint, its author): what was told now; when nothing was, what of the checkpoint
-    `before` lasts and `state` does not overrule. One failed call must not forget a decision or an open question; work and
-    steps of an older boundary are overtaken."""
+    `before` lasts and `state` does not overrule. One failed call must not forget a decision or an open question; work
+    and steps of an older boundary are overtaken."""
     if account.narrative is not None or before is None:
         return account.narrative or (), account.author
     return merged(before.narrative, (), state), before.author

@@ -8,28 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from foldmark.account import UNASKED, Account, lasting, paused, refusal, without_narrative
+from foldmark.account import refusal
 from foldmark.admission import admit
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask
-from foldmark.assembly import assemble, dressed, head_tokens
+from foldmark.assembly import assemble, dressed
 from foldmark.bar import state_bar
 from foldmark.budget import room_for
-from foldmark.checkpoint import Checkpoint
 from foldmark.cleanup import clean, mark_at, next_mark
-from foldmark.compose import compose, trimmed, unit_limit, with_shortened
-from foldmark.drafts import Request, cost
-from foldmark.errors import HeadMoved, NotFound, StaleBoundary, SummaryError, SummaryRejected
+from foldmark.drafting import ask, awake, landed, retold, settle
+from foldmark.drafts import Request
+from foldmark.errors import HeadMoved, NotFound, StaleBoundary, SummaryError
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.gauging import gauge
 from foldmark.kinds import on_screen
 from foldmark.loading import locate
-from foldmark.matter import Parent, gather, with_fork
-from foldmark.narrating import Asking, narrate
+from foldmark.matter import Parent
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     Trial,
@@ -43,19 +39,18 @@ from foldmark.outcomes import (
     noted,
     request_report,
 )
-from foldmark.pacing import first_reported, may_ask, resting
+from foldmark.pacing import first_reported
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
 from foldmark.salience import units_and_counts
-from foldmark.selection import Span, anchor, select, unused
-from foldmark.spending import coming, spent
+from foldmark.selection import anchor, select
+from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store, Where
-from foldmark.summarizer import Summarizer, names_of
-from foldmark.triggers import due, is_cold, static_warning
-from foldmark.validation import validate
+from foldmark.summarizer import Summarizer
+from foldmark.triggers import due, static_warning
 from foldmark.words import words
 from foldmark.written import noted as remembered
 from foldmark.written import ours
@@ -129,6 +124,9 @@ def compact(
         store, key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), focus,
         first_reported(view, size.room),
     )  # fmt: skip
+    waiting = awake(trial, known, force)
+    if refused := refusal(waiting, known):
+        return failed(trial, refused, waiting)  # a model is required and rests: nothing is worked out for it
     mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
     events = dressed(*clean(view.events, mark, policy, view.secret))
     span = select(view, events, policy, size.room, mark, now=now)  # whole rounds; its last event is the new boundary
@@ -144,7 +142,7 @@ def compact(
     told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, frame, parent, force)
     money, unpriced = spent(told.calls, policy, size, landed(trial, span, checkpoint))
     if refused := refusal(told, chosen):
-        return failed(trial, refused, told, money)
+        return failed(trial, refused, told, of_calls(money))
     try:
         checkpoint, told = retold(trial, span, checkpoint, told)  # written again with the narrative, and validated
         attempt = noted(trial, checkpoint, landed(trial, span, checkpoint), told, money)
@@ -152,76 +150,6 @@ def compact(
     except (StaleBoundary, NotFound) as stale:  # another compaction won, or the session is gone
         return beaten(trial, stale, told, money)
     return applied(trial, checkpoint, attempt, told, money, unpriced)
-
-
-def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
-    """Tokens of the next request with that checkpoint."""
-    return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
-
-
-def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Checkpoint]:
-    """Write the checkpoint; when the past has not enough to say for its room, let the raw tail take the rest."""
-    checkpoint, more = write(trial, span), 0
-    for _ in range(4):
-        more += unused(span, checkpoint)
-        longer = select(trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now)
-        if not longer or longer.boundary >= span.boundary:
-            break
-        span, checkpoint = longer, write(trial, longer)
-    return span, checkpoint
-
-
-def ask(
-    trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Event], summarizer: Summarizer | None,
-    trouble: str, frame: Frame, parent: Parent | None, force: bool,
-) -> Asking:  # fmt: skip
-    """Ask the models for a narrative of the span, when there are any and they may be asked now."""
-    if summarizer is None:
-        return paused(trouble, "error") if trouble else UNASKED
-    attempts, names = trial.view.attempts, names_of(summarizer)
-    pause = may_ask(attempts, summarizer.limits, trial.now, models=names, reported=trial.reported)
-    if pause and not force:
-        return paused(pause)
-    matter = gather(trial, span, checkpoint, shown, summarizer)
-    if parent:
-        cold = is_cold(trial.view, trial.policy.prices, trial.now)
-        matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
-    if not force:
-        matter = msgspec.structs.replace(matter, resting=resting(attempts, trial.now))
-    return (yield from narrate(matter, summarizer))
-
-
-def retold(trial: Trial, span: Span, checkpoint: Checkpoint, told: Account) -> tuple[Checkpoint, Account]:
-    """The checkpoint with the narrative that was told. One that does not stand, or that would make the request larger
-    than it was, is given up: then the code's own stays."""
-    if told.narrative is None:
-        return checkpoint, told
-    try:
-        made = write(trial, span, told)
-    except SummaryRejected as error:
-        return checkpoint, without_narrative(told, error.reasons)
-    if landed(trial, span, made) >= trial.before:
-        return checkpoint, without_narrative(told, ("it is longer than what it replaces",))
-    return made, told
-
-
-def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
-    """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
-    store, key, view, limit = trial.store, trial.key, trial.view, unit_limit(span.room_tokens)
-    material = store.covered(key, span.boundary, limit=limit)
-    later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
-    sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
-    narrative, author = lasting(told, view.checkpoint, material[0])
-    replaced = cost(span.covered) + (view.checkpoint.tokens if view.checkpoint else 0)
-    checkpoint = compose(
-        span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
-        narrative=trimmed(narrative, replaced), author=author,
-    )  # fmt: skip
-    grown = max(0, checkpoint.target - span.room_tokens)  # by what was told
-    aimed = trial.room.static + max(trial.room.landing, span.floor_tokens) + grown  # C' of the rent rule, fixed here
-    head = store.view(key).head if told.calls else view.head  # an agent goes on while a model is asked
-    checkpoint = msgspec.structs.replace(checkpoint, head=head, compacted_size=aimed)
-    return validate(checkpoint, material, view)
 
 
 def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:

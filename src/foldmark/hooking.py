@@ -9,7 +9,7 @@ import msgspec
 
 from foldmark.asking import Ask, Reply
 from foldmark.checkpoint import Item
-from foldmark.errors import SummarizerFailed
+from foldmark.errors import SummarizerFailed, words_of_error
 from foldmark.redact import Redactor
 from foldmark.summarizer import Hooks
 
@@ -53,7 +53,7 @@ class Hooked:
                 raise TypeError(f"it returned {type(said).__name__}")
             return said
         except Exception as error:
-            words = self.redact(repr(error))[:200]
+            words = self.redact(words_of_error(error))[:200]
             if self.hooks.abort:
                 raise HookFailed(f"The hook {name} failed: {words}. Nothing was changed.", retryable=False) from error
             self.warnings.append(f"The hook {name} failed and was passed over: {words}")

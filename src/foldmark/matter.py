@@ -16,6 +16,7 @@ from foldmark.events import Event
 from foldmark.forking import CacheReport, cache_report, causes, fork_of
 from foldmark.outcomes import Trial, broken_off
 from foldmark.prompts import fork_words, style_of
+from foldmark.records.telling import role_of
 from foldmark.redact import Redactor, redactor
 from foldmark.selection import Span
 from foldmark.store import Frame, Key, Store, View
@@ -56,6 +57,7 @@ def gather(trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Eve
     seen = {event.seq: event for event in (*view.events, *view.kept) if event.seq <= span.boundary}
     sources = Sources(
         shown={seq: redact(words_of(event)) for seq, event in seen.items() if event.role != "control"},
+        spoken_by={seq: role_of(event) for seq, event in seen.items() if event.role != "control"},
         earlier=_earlier(store, key, redact),
         state=store.covered(key, span.boundary, limit=1)[0],
         known=checkpoint.text,
@@ -90,6 +92,8 @@ def with_fork(matter: Matter, parent: Parent, frame: Frame, boundary: int, view:
 
     def fork(summarizer: Summarizer, previous: tuple[Item, ...]) -> Ask | str:
         words = fork_words(summarizer, boundary, previous, focus=matter.focus, style=matter.style, redact=matter.redact)
+        if not view.state.last_count:
+            return "no request has gone out yet, so nothing is in a cache"
         model = summarizer.models[0]
         window = info_of(model).window if isinstance(getattr(model, "info", None), ModelInfo) else None
         try:

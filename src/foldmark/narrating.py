@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from foldmark.account import Account, paused
-from foldmark.asking import Ask, Chore, ModelInfo, Reply, as_reply, info_of
+from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, Chore, ModelInfo, Reply, as_reply, info_of
 from foldmark.checkpoint import Item
 from foldmark.errors import PolicyError, SummarizerFailed, SummaryRejected
 from foldmark.events import Usage
@@ -45,6 +45,7 @@ def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
     if not awake:
         return paused("every model of the chain rests after a failure")
     talk = _Conversation(matter, summarizer, names)
+    talk.warnings += _assumed(summarizer, names)
     try:
         if summarizer.fork and (yield from talk.by_fork(awake[0])):
             return talk.account()
@@ -58,6 +59,13 @@ def narrate(matter: Matter, summarizer: Summarizer) -> Asking:
             matter.broken_off(talk.account(Failure("error", "cancelled while a model was asked"), kind="cancelled"))
         raise
     return talk.account()
+
+
+def _assumed(summarizer: Summarizer, names: Sequence[str]) -> list[str]:
+    """Windows that nobody told: many small calls in a row have no other sign."""
+    unknown = [name for name, model in zip(names, summarizer.models, strict=True) if not hasattr(model, "info")]
+    said = f"its window is not known, {UNKNOWN_SUMMARY_WINDOW:,} tokens are assumed: models.function(fn, window=…)"
+    return [f"{name}: {said}." for name in unknown]
 
 
 class _Conversation:

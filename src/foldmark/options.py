@@ -63,8 +63,8 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     minimum_seconds: float = 0.0
     """What was recorded in the last so many seconds stays raw (by the events' own times)."""
     choose: Any = None
-    """Your own rule: gets the events after the boundary, oldest first, and returns how many of the newest stay raw. What
-    it raises reaches the caller as a PolicyError, with the error as its cause."""
+    """Your own rule: gets the events after the boundary, oldest first, and returns how many of the newest stay raw.
+    What it raises reaches the caller as a PolicyError, with the error as its cause."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -137,7 +137,7 @@ def noted(trial: Trial, checkpoint: Checkpoint, after: int, spent: Spent, money:
 def _with_calls(attempt: Attempt, spent: Spent, money: Money | None = None) -> Attempt:
     """The note of an attempt with what its model calls came to: what cooldown and breaker read after a restart."""
     if not spent.calls:
-        return attempt
+        return msgspec.structs.replace(attempt, money=money)
     return msgspec.structs.replace(
         attempt,
         mode=spent.mode,

@@ -153,7 +153,7 @@ def fork_words(
     proves them by their words. `redact` goes over the earlier notes and the focus."""
     prompt = summarizer.prompt
     template = FORK if prompt.fork_instructions is None else prompt.fork_instructions
-    words = _fill(clean_text(template), {"max_summary_words": str(prompt.words)})
+    words = _fill(_template(template), {"max_summary_words": str(prompt.words)})
     notes = clean_text(redact(as_text(msgspec.structs.replace(item, refs=()) for item in previous)))
     blocks = [
         words,
@@ -182,9 +182,9 @@ class _Words:
         prompt = self.prompt
         bound = info.schema if prompt.schema is None else prompt.schema
         schema = SCHEMA if bound and not plain else None
-        own = SYSTEM if prompt.system is None else clean_text(prompt.system)
+        own = SYSTEM if prompt.system is None else _template(prompt.system)
         system = _fill(own, {"max_summary_words": str(prompt.words)})
-        instructions = INSTRUCTIONS if prompt.instructions is None else clean_text(prompt.instructions)
+        instructions = INSTRUCTIONS if prompt.instructions is None else _template(prompt.instructions)
         shape = f"{MATTERS[self.style]}\n{MEANINGS}\n\n{JSON_SHAPE if schema else PLAIN_SHAPE}"
         if _names_fields(instructions) or _names_fields(system if prompt.system is not None else ""):
             shape = ""
@@ -256,6 +256,13 @@ def _names_fields(template: str) -> bool:
     return "current_work" in template and "conflicts" in template
 
 
+def _template(words: str) -> str:
+    """Custom words that may stand in a request. They are no terminal's output: an escape in them takes no placeholder
+    with it."""
+    return clean_text(_CONTROLS.sub("\ufffd", words.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _HOLE = re.compile(r"\{(conversation_text|previous_summary|max_summary_words)\}")
 
 

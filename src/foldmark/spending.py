@@ -62,6 +62,11 @@ def spent(calls: Sequence[Call], policy: Policy, gauge: Gauge, after: int) -> tu
     return found, tuple(dict.fromkeys(warnings))
 
 
+def of_calls(money: Money | None) -> Money | None:
+    """What was paid for a compaction that did not come about: its calls, and no saving."""
+    return msgspec.structs.replace(money, rewrite=0.0, saving=0.0) if money and money.call else None
+
+
 def _units(call: Call, prices: Price, table: PriceTable | None) -> float | None:
     """A call in plain input tokens of the running model; None when its price, or how the two compare, is not known."""
     if call.mode == "fork" or call.model == prices.model:

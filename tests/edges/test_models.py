@@ -747,7 +747,6 @@ def client() -> Any:
         ("gpt-4o-audio-preview", 8_192, 0),
         ("somewhere/gpt-5-mini", 8_192, 0),
         ("qwen", 8_192, 0),
-        ("", 8_192, 0),
     ],
 )
 def test_the_window_of_an_openai_model_is_known_by_its_name_and_never_guessed(

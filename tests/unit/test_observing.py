@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from foldmark import Usage, assistant, user
-from foldmark.drafts import Request, Tokens
+from foldmark.drafts import Request, Sizes
 from foldmark.events import Event
 from foldmark.observing import Sent, observed, reply_in
 from foldmark.reports import Report
 from foldmark.store import Awaited, Frame, Key, ScopeState
+from foldmark.wire import openai_chat
 
 FRAME = Frame(window=100_000, model="m")
 
 
 def sent(size: int = 20_000, *, version: int = 0) -> Sent:
     report = Report(outcome="not_due", version=version)
-    return Sent(FRAME, Request(system="", messages=(), tools=(), tokens=Tokens(total=size), report=report))
+    made = Request(
+        system="", messages=(), tools=(), tokens=Sizes(tail=size), report=report, wire=openai_chat, ceiling=90_000,
+        stable=0,
+    )  # fmt: skip
+    return Sent(FRAME, made)
 
 
 def reply(usage: Usage | None = None) -> Event:
@@ -25,10 +29,10 @@ def reply(usage: Usage | None = None) -> Event:
 
 
 def test_the_first_answer_that_the_scope_sees_is_the_reply() -> None:
-    mine = msgspec.structs.replace(assistant("mine"), key="main")
-    theirs = msgspec.structs.replace(assistant("a sub-agent's"), key="helper")
+    mine = assistant("mine", scope="main")
+    theirs = assistant("a sub-agent's", scope="helper")
     events = [user("Go on."), theirs, mine, assistant("later")]
-    assert reply_in(events, Key(session="s", scope="main", sees="branch")) is mine
+    assert reply_in(events, Key(session="s", scope="main", sees="exact")) is mine
     assert reply_in(events, Key(session="s")) is theirs
     assert reply_in([user("Go on.")], Key(session="s")) is None
 

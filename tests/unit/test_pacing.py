@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from foldmark.budget import room
 from foldmark.checkpoint import Checkpoint
-from foldmark.events import Usage, assistant, user
 from foldmark.pacing import first_reported, may_ask, resting, rests
 from foldmark.policy import Policy
 from foldmark.reports import Attempt
 from foldmark.store import Frame, Key, ScopeState, View
 from foldmark.summarizer import Limits
-from making import numbered
 
 LIMITS = Limits()
 """60 s of cooldown; three in a row open the breaker for 300 s."""

@@ -344,3 +344,46 @@ def test_an_answer_gets_no_more_room_than_the_model_gives() -> None:
     assert output_room(ModelInfo(window=200_000), wants) == 20_000
     assert output_room(ModelInfo(window=200_000, output=8_192), wants) == 8_192
     assert output_room(ModelInfo(window=9_000, output=8_192), wants) == 3_000
+
+
+def test_an_adapter_that_changes_its_schema_changes_no_other() -> None:
+    first = ask()
+    assert first.schema is not None
+    first.schema.pop("required")
+    first.schema["properties"].clear()
+    assert ask().schema == narrative.schema_of() == SCHEMA
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.sampled_from("ab \ud800\udfff\x00\x1b\u202e\u2066\x9f\n"), max_size=30))
+def test_no_text_from_outside_brings_unfit_characters_into_a_request(bad: str) -> None:
+    made = ask(
+        told=(Record(3, "user", f"[event:3 user] x{bad}", 9),),
+        known=f"k{bad}",
+        previous=(Item("decisions", f"t{bad}", (1,)),),
+        focus=f"f{bad}",
+        prompt=Prompt(system=f"s{bad}", instructions=f"i{bad} {{conversation_text}}"),
+        hooks=Hooks(before=lambda text: f"{text} {bad}"),
+    )
+    assert made.prompt.encode()
+    assert not set(made.prompt) & set("\x00\x1b\x9f\u202e\u2066\ud800\udfff")
+    fork = fork_words(
+        summarizer(prompt=Prompt(fork_instructions=f"i{bad}")), 3, (Item("decisions", f"t{bad}", (1,)),), focus=bad
+    )
+    assert fork.encode()
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_a_hook_whose_error_cannot_be_read_is_told_by_its_type() -> None:
+    def before(text: str) -> str:
+        raise Unreadable
+
+    warnings: list[str] = []
+    assert ask(hooks=Hooks(before=before), warn=warnings.append).prompt
+    assert "Unreadable" in warnings[0]
+    with pytest.raises(SummarizerFailed, match="Unreadable"):
+        ask(hooks=Hooks(before=before, abort=True))

@@ -445,3 +445,20 @@ def test_a_real_session_of_a_thousand_events_is_told_whole_in_half_its_tokens() 
     shown = "\n".join(record.text for record in found)
     assert paths
     assert all(path in shown for path in paths)
+
+
+def test_a_formatter_whose_error_cannot_be_read_is_told_by_its_type() -> None:
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def formatter(made: Any) -> str:
+        raise Unreadable
+
+    for hooks in (Hooks(call_text=formatter), Hooks(result_text=formatter)):
+        events = numbered(assistant("", call()), result("c1", "out"))
+        found, warnings = records(events, style="coding", hooks=hooks, redact=REDACT, limit_tokens=800)
+        assert len(found) == 2
+        assert "Unreadable" in warnings[0]
+    with pytest.raises(SummarizerFailed, match="Unreadable"):
+        told(assistant("", call()), hooks=Hooks(call_text=formatter, abort=True))

@@ -309,3 +309,22 @@ def test_a_rule_is_asked_with_whole_messages_in_view() -> None:
     rows = numbered(user("Please deploy."), assistant("Done."))
     assert rule(moment(events=rows)) is not None
     assert rule(moment(events=rows[1:])) is None
+
+
+def test_an_error_in_a_trigger_is_the_callers_and_names_the_trigger() -> None:
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def by_tenant(at: Moment) -> Reason | None:
+        raise Unreadable
+
+    for trigger in (
+        triggers.custom(by_tenant),
+        triggers.any_of(triggers.events(90), by_tenant),
+        triggers.all_of(by_tenant, triggers.events(1)),
+        Rule("by_tenant", by_tenant),
+    ):
+        with pytest.raises(PolicyError, match=r"by_tenant\)? failed \(Unreadable") as caught:
+            trigger(moment())
+        assert isinstance(caught.value.__cause__, Unreadable)

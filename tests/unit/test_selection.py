@@ -161,3 +161,12 @@ def test_holding_back_more_than_half_the_cap_is_said_and_not_done() -> None:
 def test_a_function_that_gives_no_count_is_named() -> None:
     with pytest.raises(PolicyError, match=r"tail\.choose returned None"):
         held_from(numbered(*long_session(2)), Policy.coding(tail={"choose": lambda events: None}).tail, 0.0)
+
+
+def test_an_error_in_a_function_for_the_tail_is_the_callers_and_names_the_option() -> None:
+    def broken(events: object) -> int:
+        raise KeyError("tenant")
+
+    with pytest.raises(PolicyError, match=r"tail\.choose failed \(KeyError: 'tenant'\)") as caught:
+        held_from(numbered(*long_session(2)), Policy.coding(tail={"choose": broken}).tail, 0.0)
+    assert isinstance(caught.value.__cause__, KeyError)

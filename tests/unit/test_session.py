@@ -25,7 +25,7 @@ from foldmark import (
     ToolCall,
     Usage,
     assistant,
-    flows,
+    drafting,
     prefix,
     result,
     user,
@@ -323,7 +323,7 @@ def test_a_checkpoint_that_fails_validation_leaves_the_request_and_the_session_a
     def refuse(*_: object) -> None:
         raise SummaryRejected(("it forgot the rule",))
 
-    monkeypatch.setattr(flows, "validate", refuse)
+    monkeypatch.setattr(drafting, "validate", refuse)
     made = session(policy=Policy.coding(budget={"target_tokens": 9_000}))
     made.record(*long_session(60))
     request = made.request(window=128_000)

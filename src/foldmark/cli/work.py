@@ -270,6 +270,7 @@ def _contract(
             *(line for line in report.warnings if line != ASSUMED or target is None or target > UNKNOWN_WINDOW // 2),
             *(f"{made.wire.NAME} cannot carry {line}" for line in made.lost()),
             *([f"The target of {target:,} tokens is not met."] if missed else []),
+            *([_UNASKED] if opened.summarizer and report.outcome == "not_due" else []),
         ],
         "target_tokens": target,
         "reason": report.text,
@@ -286,6 +287,9 @@ def _contract(
             "tail": made.tokens.tail,
         },
     }
+
+
+_UNASKED = "No compaction was due, so the summary model was not asked; --target asks for a smaller request."
 
 
 def _call(call: Call) -> dict[str, Any]:

@@ -16,20 +16,16 @@ import msgspec
 from foldmark.checkpoint import Item
 from foldmark.narrative import FIELDS, MOST_ITEMS, MOST_REFS
 from foldmark.render import escape
+from foldmark.story.approvals import claims_an_approval, grants
 from foldmark.story.claims import claims_of
 from foldmark.story.cutting import clipped, says_a_whole
 from foldmark.story.evidence import Evidence, Sources, content_of
+from foldmark.story.exchange import is_exchanged
+from foldmark.story.limits import contradicted
 from foldmark.story.polarity import is_opposed
+from foldmark.story.speakers import is_a_deed, is_of_others, order_of_others, speaks_for_the_user, taker
 from foldmark.story.spellings import Claim
-from foldmark.story.standing import (
-    against_the_state,
-    approvals,
-    claims_an_approval,
-    contradicted,
-    gives_orders,
-    is_to_the_reader,
-    spoken,
-)
+from foldmark.story.standing import against_the_state, gives_orders, is_to_the_reader
 from foldmark.story.verdicts import against_a_verdict
 
 PROVES = 0.5
@@ -81,7 +77,7 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
     told = tuple(ref for ref in item.refs if evidence.knows(ref))  # first: it brings older events in
     if not re.search(r"\w", item.text):
         return "says nothing"
-    if reason := gives_orders(item) or against_the_state(item, state):
+    if reason := gives_orders(item) or against_the_state(item, state, evidence):
         return reason
     firm = _firm(claims_of(item.text)[0])
     for claim in firm:
@@ -89,7 +85,7 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
             return f"names {claim.text!r}, which stands nowhere in the source"
     if not all(map(evidence.holders, _firm(claims_of(item.why)[0]))):
         item = msgspec.structs.replace(item, why="")
-    claims, rest = claims_of(f"{item.text} {item.why}")
+    claims, rest = claims_of(f"{item.text} {item.why}".rstrip())
     content = content_of(rest)
     traces = sum(map(evidence.has_word, content)) + sum(bool(evidence.holders(claim)) for claim in claims)
     if traces < TRACE * (len(content) + len(claims)):
@@ -97,13 +93,17 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
     item = _witnessed(item, claims, content, evidence)
     if firm and not item.refs:
         return "names no event, and no event proves it"
-    if claims_an_approval(item):
-        named = {*told, *item.refs}
-        own = (seq for seq in spoken(state) & named if _prove((seq,), claims, content, evidence))
-        allowed = {*approvals(state) & named, *own}
-        if not allowed:
-            return "claims an approval that no user gave"
-        item = msgspec.structs.replace(item, refs=tuple(sorted({*item.refs, *allowed}))[:MOST_REFS])
+    if allowed := claims_an_approval(item):
+        given = grants(item, {*told, *item.refs}, evidence)
+        if not given and (allowed == "strong" or not taker(item, evidence)):
+            undone = contradicted(item, state) if allowed == "weak" else None
+            return undone or "claims an approval that no user gave"
+        refs = tuple(sorted({*item.refs, *given}))[:MOST_REFS]
+        item = msgspec.structs.replace(item, refs=refs, verified=item.verified and bool(given))
+    found = _attributed(item, evidence)
+    if isinstance(found, str):
+        return found
+    item = found
     if reason := against_a_verdict(item, state):
         return reason
     if is_to_the_reader(item) or not says_a_whole(item.text) or _is_denied(item, evidence):
@@ -111,12 +111,35 @@ def _judged(item: Item, evidence: Evidence) -> Item | str:
     return contradicted(item, state) or item
 
 
+def _attributed(item: Item, evidence: Evidence) -> Item | str:
+    """The item, proven only by those whose words count for it; or why it goes. A page orders nothing, and nobody but
+    the user says what the user wants."""
+    if item.field == "next_steps" or (item.field == "current_work" and is_a_deed(item)):
+        taken = taker(item, evidence)
+        if not taken and (seq := order_of_others(item, evidence)):
+            return f"repeats what event:{seq} orders, and neither the user nor the agent took it up"
+        if item.verified and item.field == "next_steps" and is_of_others(item.refs, evidence):
+            return _taken_up(item, taken)
+    if item.verified and speaks_for_the_user(item) and is_of_others(item.refs, evidence):
+        return msgspec.structs.replace(item, verified=False)
+    return item
+
+
+def _taken_up(item: Item, taken: int) -> Item:
+    """A step that rests on results: with the event in which somebody took it up it is proven, without one it is not."""
+    if not taken:
+        return msgspec.structs.replace(item, verified=False)
+    return msgspec.structs.replace(item, refs=tuple(sorted({*item.refs[: MOST_REFS - 1], taken})))
+
+
 def _is_denied(item: Item, evidence: Evidence) -> bool:
     """Whether the events that hold an item's words say the opposite of it, or of its reason."""
     if not item.verified:
         return False
     said = [one for ref in item.refs for one in evidence.clauses(ref)]
-    return is_opposed(item.text, said) or is_opposed(item.why, said)
+    if is_opposed(item.text, said) or is_opposed(item.why, said):
+        return True
+    return is_exchanged(item.text, [evidence.text(ref) for ref in item.refs])
 
 
 def _firm(claims: Sequence[Claim]) -> list[Claim]:

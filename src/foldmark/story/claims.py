@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -47,7 +48,9 @@ _NUMBER = re.compile(
     r"|months?|years?|[KMGT]i?B|bytes?|px|x|fps|rps|qps|req/s|dollars?|euros?)\b)?",
     re.ASCII,
 )
-_UNIT = re.compile(r"[ -](?:%|percent\b|(?:milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|[KMGT]i?B|bytes?)\b")
+_UNIT = re.compile(
+    r"[ -](?:%|percent\b|(?:milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|[KMGT]i?B|bytes?)\b"
+)
 _LONG_NUMBER = re.compile(r"(?<!\w)\d{19,}(?!\w)", re.ASCII)
 _SETS = re.compile(
     r"(?:[=:$€£¥]|\b(?:set to|equal to|(?:limit|max|maximum|minimum|timeout|ttl|size|value|retries) (?:of|is|to|at)"
@@ -69,8 +72,14 @@ _AROUND = (3, 2)  # words before and after a number of which one has to stand ne
 
 def claims_of(text: str) -> tuple[list[Claim], str]:
     """Everything in a text that must stand in its source, and the text without it: its plain words."""
+    claims, left = _read(text)
+    return list(claims), left
+
+
+@lru_cache(maxsize=512)
+def _read(text: str) -> tuple[tuple[Claim, ...], str]:
     reading = _Reading(_SECRET.sub(_blank, folded(text)))
-    claims = [claim for claim in dict.fromkeys(reading.claims()) if re.search(r"\w", claim.text)]
+    claims = tuple(claim for claim in dict.fromkeys(reading.claims()) if re.search(r"\w", claim.text))
     return claims, reading.left
 
 
@@ -160,7 +169,6 @@ class _Reading:
             near=_near(before, self.text[match.end() :]),
             is_loose=is_loose,
         )
-
 
     def _number_word(self, match: re.Match[str]) -> Claim | None:
         """A number in words is a claim as its digits would be; "one" alone is hardly ever a number."""

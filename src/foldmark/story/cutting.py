@@ -10,8 +10,8 @@ from foldmark.narrative import MOST_CHARACTERS
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSEEN = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""What nobody sees: marks and overrides of direction, blanks of no width. A word that holds one is found nowhere, and an
-override shows what follows in another order than it is read in."""
+"""What nobody sees: marks and overrides of direction, blanks of no width. A word that holds one is found nowhere, and
+an override shows what follows in another order than it is read in."""
 _BROKEN_FROM = MOST_CHARACTERS - 2
 """A text of so many characters without an end was broken off by a schema's `maxLength`, of which spaces and a bullet
 may have gone since."""

@@ -4,8 +4,10 @@ nothing of items, or of what follows when nothing is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from heapq import nsmallest
 from math import log
 
 import msgspec
@@ -21,6 +23,7 @@ from foldmark.words import telling, words
 
 State = Mapping[tuple[str, str], Fact]
 
+_MOST_RANKED = 64
 _ENOUGH = 400
 """Events with the rarest words of a statement after which those that hold only its common ones are not ranked."""
 _NO_WITNESS = ("task", "pin", "skill")  # facts whose seq is not where their words stand
@@ -93,13 +96,24 @@ class Evidence:
     def holders(self, claim: Claim) -> frozenset[int]:
         """The events that hold a claim; 0 among them when it is known without an event."""
         if claim not in self._held:
-            self._held[claim] = frozenset(
-                seq for seq in self._index.may_hold(claim) if holds(self.texts[seq], claim)
-            )
+            self._held[claim] = frozenset(seq for seq in self._index.may_hold(claim) if holds(self.texts[seq], claim))
         return self._held[claim]
 
     def vocabulary(self, seq: int) -> frozenset[str]:
         return self.texts[seq].vocabulary
+
+    def words_at(self, seq: int) -> frozenset[str]:
+        """The words of an event; none for one that is not known."""
+        return self.texts[seq].vocabulary if seq in self.texts else frozenset()
+
+    def sharing(self, content: Iterable[str], share: float) -> list[int]:
+        """The events that hold at least this share of some words; none for no words."""
+        asked = frozenset(content)
+        held = Counter(seq for word in asked for seq in self._index.words.get(word, ()))
+        return [seq for seq, number in held.items() if number >= share * len(asked)]
+
+    def text(self, seq: int) -> str:
+        return self.texts[seq].text
 
     def clauses(self, seq: int) -> tuple[Clause, ...]:
         return self.texts[seq].clauses
@@ -119,7 +133,7 @@ class Evidence:
             for seq in found if len(scores) < _ENOUGH else found & scores.keys():
                 scores[seq] = scores.get(seq, 0.0) + rarity
         scores.pop(0, None)
-        return sorted(scores, key=lambda seq: (-round(scores[seq], 6), -seq))
+        return nsmallest(_MOST_RANKED, scores, key=lambda seq: (-round(scores[seq], 6), -seq))
 
 
 def content_of(text: str) -> list[str]:

@@ -1,5 +1,5 @@
-"""Finds events by the words and names in them, so that a claim is looked up and not searched in every text. Knows nothing
-of statements.
+"""Finds events by the words and names in them, so that a claim is looked up and not searched in every text. Knows
+nothing of statements.
 
 What it gives are the events in which something *may* stand: nothing that holds it is left out.
 """

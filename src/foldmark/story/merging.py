@@ -18,9 +18,10 @@ from foldmark.render import event_refs
 from foldmark.story.claims import claims_of
 from foldmark.story.cutting import clipped
 from foldmark.story.evidence import content_of
+from foldmark.story.limits import contradicted
 from foldmark.story.polarity import opposite
 from foldmark.story.spellings import Claim
-from foldmark.story.standing import against_the_state, contradicted
+from foldmark.story.standing import against_the_state
 
 ACCUMULATED: tuple[Field, ...] = ("decisions", "failed_approaches", "open_questions", "conflicts")
 """Fields whose items stay until they are too many, or answered; the others are what the newest answer says."""

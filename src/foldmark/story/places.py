@@ -108,8 +108,13 @@ def _numbers(text: str) -> dict[str, list[tuple[int, int]]]:
     """The numbers of a text by every form in which they may rightly be told: canonical, rounded, in thousands."""
     found: dict[str, list[tuple[int, int]]] = {}
     for match in _NUMBER.finditer(text):
-        digits, fraction, scale = _SEPARATORS.sub("", match[1]), match[2] or "", SCALES.get(match[3] or "", 0)
-        for form in _forms(digits, fraction, scale, bool(match[4])):
+        whole, fraction, scale, share = match.groups()
+        is_plain = len(whole) < 4 and not (fraction or scale or share)
+        for form in (
+            (whole.lstrip("0") or "0",)
+            if is_plain
+            else _forms(_SEPARATORS.sub("", whole), fraction or "", SCALES.get(scale or "", 0), bool(share))
+        ):
             places = found.setdefault(form, [])
             if len(places) < _MOST_PLACES:
                 places.append(match.span())

@@ -1,5 +1,5 @@
-"""What code knows overrules what a model told: cancelled work stays cancelled, nobody approves but the user, a limit is
-not decided away. Knows nothing of evidence.
+"""What code knows overrules what a model told: cancelled work stays cancelled, and what the user took back is no step.
+Knows nothing of how a statement is proven.
 
 Plain word overlap, no model: where it is not sure, the statement stays.
 """
@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from foldmark.checkpoint import Fact, Item
-from foldmark.render import escape
-from foldmark.story.cutting import clipped
-from foldmark.words import STOP, telling, words
+from foldmark.story.evidence import Evidence
+from foldmark.story.speakers import OTHERS
+from foldmark.words import telling, words
 
 State = Mapping[tuple[str, str], Fact]
 
@@ -30,14 +28,18 @@ _TELLS_THE_END = re.compile(
     re.IGNORECASE,
 )
 _WAVES_OFF = re.compile(
-    r"\b(?:never ?mind|forget (?:about )?(?=the|that|it)|cancel|scrap|call off|abandon"
-    r"|(?:do not|don['’]?t) bother (?:with|to)|no need (?:to|for))\s+(?P<what>[^.,;:!?()]{3,120})",
+    r"(?<!not )(?<!n't )(?<!n’t )(?<!never )\b(?:(?P<plain>never ?mind|forget(?: about)?|scrap|call off|abandon"
+    r"|(?:do not|don['’]?t) bother (?:with|to)|no need (?:to|for)|(?:we|i|you) no longer need)"
+    r"|cancel|skip|leave out|stop (?:working on|with)|(?:we|i) (?:do not|don['’]?t) need(?: to)?)\s+"
+    r"(?P<what>[^.,;:!?()]{3,120})",
     re.IGNORECASE,
 )
-"""A user who takes back what the agent announced. Plain orders (drop, skip, leave) are no taking back."""
+"""A user who takes back what was announced. Where the words may be an order as well (`cancel my flights`), they take
+back only what somebody spoke of before."""
 _TELLS_THE_PAST = re.compile(r"\b(?:was|were|has been|have been|had been|already|instead of)\b", re.IGNORECASE)
 _ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,24}\b(?:previous|prior|above|earlier|system|your)\b[^.]{0,24}"
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,24}\b(?:previous|prior|above|earlier|system"
+    r"|your)\b[^.]{0,24}"
     r"\b(?:instructions?|prompts?|rules?|constraints?|guidelines?|messages?)\b|\byou are now\b"
     r"|\bnew (?:system )?instructions?:|^\W{0,3}system\s?(?:prompt|message)?\s?:",
     re.IGNORECASE,
@@ -47,6 +49,8 @@ _TELLS_OF_ORDERS = re.compile(
     r"|asked|page|result|output|suspicious|quoted?)\b|[\"“'‘`]",
     re.IGNORECASE,
 )
+
+
 def gives_orders(item: Item) -> str:
     """Why a statement that commands its reader is dropped: a page's "ignore your instructions" must not become a
     standing order. One that only reports such words stays."""
@@ -68,8 +72,9 @@ def is_to_the_reader(item: Item) -> bool:
     )
 
 
-def against_the_state(item: Item, state: State) -> str:
-    """Why a step or a piece of work is dropped that takes up what is over; "" when it is not."""
+def against_the_state(item: Item, state: State, evidence: Evidence | None = None) -> str:
+    """Why a step or a piece of work is dropped that takes up what is over; "" when it is not. With `evidence` a new
+    one, of which somebody must have spoken before the user took it back; without, one that was told before."""
     if item.field not in ("next_steps", "current_work") or _TELLS_THE_END.search(item.text):
         return ""
     if item.field == "current_work" and _TELLS_THE_PAST.search(item.text):
@@ -83,20 +88,33 @@ def against_the_state(item: Item, state: State) -> str:
             continue
         if (found := _alike(own, fact)) >= REVIVES and found > alive and not _asked_again(own, fact, state):
             return f"takes up again what is {fact.status}: {fact.value[:80]!r} (event:{fact.seq})"
-    return _waved_off(item, own, state)
+    return _waved_off(item, own, state, evidence)
 
 
-def _waved_off(item: Item, own: frozenset[str], state: State) -> str:
+def _waved_off(item: Item, own: frozenset[str], state: State, evidence: Evidence | None) -> str:
     """Why a step is dropped that the user has taken back in plain words, and not asked for again since."""
     leading = frozenset(words(item.text)[:2])
     for said in _of(state, "user"):
         for match in _WAVES_OFF.finditer(said.value[:2_000]):
-            what = _content(match["what"])
+            what = _content(match["what"]) - _AT_ITS_END
+            if not match["plain"] and not _was_said(item, own, said.seq, evidence):
+                continue
             shared = len(own & what)
             is_it = shared >= REVIVES * len(what) if len(what) > 1 else bool(what & leading)
             if what and is_it and not _asked_again(own, said, state):
                 return f"takes up again what the user waved off: {match[0][:80]!r} (event:{said.seq})"
     return ""
+
+
+def _was_said(item: Item, own: frozenset[str], before: int, evidence: Evidence | None) -> bool:
+    """Whether the user or the agent spoke of a step before a message, in nearly all of its words; or it was planned."""
+    if evidence is None:
+        return bool(item.refs) and max(item.refs) < before
+    plans = (fact for fact in _plans(evidence.sources.state) if fact.kind == "todo" and fact.seq < before)
+    if any(len(own & _content(fact.value)) >= REVIVES * len(own) for fact in plans):
+        return True
+    earlier = (seq for seq in evidence.sharing(own, REVIVES) if 0 < seq < before)
+    return any(evidence.sources.spoken_by.get(seq, "") not in OTHERS for seq in earlier)
 
 
 def _plans(state: State) -> Iterator[Fact]:
@@ -130,6 +148,10 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(telling(words(text[:2_000]), 200)) - _FILLERS
 
 
+_AT_ITS_END = frozenset(
+    words("too now for any more anymore then please again either all after well moment today thing")
+)
+"""Words behind what is taken back, that are no part of it."""
 _FILLERS = frozenset(
     words("next step then now still continue resume proceed finish start begin need must should work task plan go")
 )

@@ -25,6 +25,8 @@ _SOME = re.compile(
     re.IGNORECASE,
 )
 """A count: what it says of a file holds for a part of it."""
+_TESTS = re.compile(r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|test)\b")
+"""A command that runs tests: where it failed, not all of the files that it names passed."""
 _FILE = re.compile(r"[\w./-]+\.[A-Za-z]\w{0,5}$")
 
 
@@ -89,7 +91,8 @@ def _failing(fact: Fact, name: str) -> bool:
     if fact.status != "failed":
         return False
     if fact.kind == "command":
-        return fact.key == name
+        named = [*fact.meta.get("error", "").split(), *(fact.key.split() if _TESTS.search(fact.key) else ())]
+        return fact.key == name or any(_is_part(name, word) for word in named)
     return fact.key == name or any(_is_part(name, test) for test in fact.meta.get("failing", "").split("\n"))
 
 

@@ -29,7 +29,7 @@ def due(
     """
     above = measured.whole - room.static
     if force:
-        return Reason(why, above, 0, "asked for")
+        return Reason(why, above, 0, _FORCED.get(why, "asked for"))
     if _in_vain(view, measured):
         return None
     capped = above >= room.cap
@@ -49,6 +49,9 @@ def due(
         return None
     moment = Moment(view=view, room=room, sizes=measured, policy=policy, now=now, context=context, call=call)
     return trigger_of(policy)(moment)
+
+
+_FORCED = {"overflow": "the provider refused the request as too long"}
 
 
 def trigger_of(policy: Policy) -> Rule:

@@ -1,0 +1,103 @@
+"""Writes the checkpoint of a compaction: by code alone, then again with what models told. Knows nothing of when one is
+due or of how it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from foldmark.account import UNASKED, Account, lasting, paused, without_narrative
+from foldmark.assembly import head_tokens
+from foldmark.checkpoint import Checkpoint
+from foldmark.compose import compose, trimmed, unit_limit, with_shortened
+from foldmark.drafts import cost
+from foldmark.errors import SummaryRejected
+from foldmark.events import Event
+from foldmark.matter import Parent, gather, with_fork
+from foldmark.narrating import Asking, narrate
+from foldmark.outcomes import Trial
+from foldmark.pacing import may_ask, resting
+from foldmark.selection import Span, select, unused
+from foldmark.store import Frame
+from foldmark.summarizer import Summarizer, names_of
+from foldmark.triggers import is_cold
+from foldmark.validation import validate
+
+
+def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
+    """Tokens of the next request with that checkpoint."""
+    return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
+
+
+def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Checkpoint]:
+    """Write the checkpoint; when the past has not enough to say for its room, let the raw tail take the rest."""
+    checkpoint, more = write(trial, span), 0
+    for _ in range(4):
+        more += unused(span, checkpoint)
+        longer = select(trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now)
+        if not longer or longer.boundary >= span.boundary:
+            break
+        span, checkpoint = longer, write(trial, longer)
+    return span, checkpoint
+
+
+def awake(trial: Trial, summarizer: Summarizer | None, force: bool) -> Account:
+    """Whether models may be asked now: an account of nobody asked, with the reason when they rest."""
+    if summarizer is None or force:
+        return UNASKED
+    names = names_of(summarizer)
+    pause = may_ask(trial.view.attempts, summarizer.limits, trial.now, models=names, reported=trial.reported)
+    return paused(pause) if pause else UNASKED
+
+
+def ask(
+    trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Event], summarizer: Summarizer | None,
+    trouble: str, frame: Frame, parent: Parent | None, force: bool,
+) -> Asking:  # fmt: skip
+    """Ask the models for a narrative of the span, when there are any and they may be asked now."""
+    if summarizer is None:
+        return paused(trouble, "error") if trouble else UNASKED
+    waiting = awake(trial, summarizer, force)
+    if waiting.failure:
+        return waiting
+    matter = gather(trial, span, checkpoint, shown, summarizer)
+    if parent:
+        cold = is_cold(trial.view, trial.policy.prices, trial.now)
+        matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
+    if not force:
+        matter = msgspec.structs.replace(matter, resting=resting(trial.view.attempts, trial.now))
+    return (yield from narrate(matter, summarizer))
+
+
+def retold(trial: Trial, span: Span, checkpoint: Checkpoint, told: Account) -> tuple[Checkpoint, Account]:
+    """The checkpoint with the narrative that was told. One that does not stand, or that would make the request larger
+    than it was, is given up: then the code's own stays."""
+    if told.narrative is None:
+        return checkpoint, told
+    try:
+        made = write(trial, span, told)
+    except SummaryRejected as error:
+        return checkpoint, without_narrative(told, error.reasons)
+    if landed(trial, span, made) >= trial.before:
+        return checkpoint, without_narrative(told, ("it is longer than what it replaces",))
+    return made, told
+
+
+def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
+    """Gather what the whole log up to the boundary knows, best units first; compose and validate."""
+    store, key, view, limit = trial.store, trial.key, trial.view, unit_limit(span.room_tokens)
+    material = store.covered(key, span.boundary, limit=limit)
+    later = store.covered(key, max(span.shortened), limit=limit) if span.shortened else material
+    sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
+    narrative, author = lasting(told, view.checkpoint, material[0])
+    replaced = cost(span.covered) + (view.checkpoint.tokens if view.checkpoint else 0)
+    checkpoint = compose(
+        span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
+        narrative=trimmed(narrative, replaced), author=author,
+    )  # fmt: skip
+    grown = max(0, checkpoint.target - span.room_tokens)  # by what was told
+    aimed = trial.room.static + max(trial.room.landing, span.floor_tokens) + grown  # C' of the rent rule, fixed here
+    head = store.view(key).head if told.calls else view.head  # an agent goes on while a model is asked
+    checkpoint = msgspec.structs.replace(checkpoint, head=head, compacted_size=aimed)
+    return validate(checkpoint, material, view)
