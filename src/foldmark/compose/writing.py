@@ -38,6 +38,8 @@ from foldmark.salience import Tally, plain_arguments, rank, rank_names
 from foldmark.store import View
 from foldmark.tokens import TokenCounter, count
 
+_Matter = tuple[State, Sequence[int], Sequence[Item], Focus]  # state, kept seqs, narrative, focus
+
 FIRST_CHARACTERS = 160
 """What an old user message falls to; its constraints stand in full in a section of their own."""
 
@@ -175,12 +177,7 @@ def write_checkpoint(
     shape = policy.shape
     names_budget = round(shape.names_share * landing_tokens)
     material = (state, kept, narrative, aim)
-    for thrift in (1.0, 0.3, 0.0):  # a small room holds what must be there and little more
-        sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
-        more = _of_the_model(page, plain, sections) if on_top else 0
-        room = max(0, landing_tokens - page.cost_of_frame()) + more
-        if used <= room:
-            break
+    sections, left, more = _fitting_sections(page, plain, material, landing_tokens, policy, on_top)
     landing_tokens += more  # what a model tells takes no room from facts: the record grows by it
     if not any(map(is_told, sections)):  # code says all of it already: nobody else wrote this text
         page.author = "code"
@@ -189,7 +186,7 @@ def write_checkpoint(
     by_code = [section for section in sections if not (on_top and is_told(section))]
     ranked = _ranked(_weighed(units, state, aim), by_code, tally, boundary, raw, told)
     filling = Filling(page, sections, ranked, heads(facts, {unit.seq for unit in ranked}, root))
-    filling.fill(room - used - names_budget)
+    filling.fill(left - names_budget)
     text_so_far = page.render(sections, filling.excerpts(), ())
     if tally and not names:
         names = rank_names(tally, boundary, name_limit(landing_tokens, policy))
@@ -216,6 +213,19 @@ def write_checkpoint(
     )
 
 
+def _fitting_sections(
+    page: Page, plain: Page, material: _Matter, landing_tokens: int, policy: Policy, on_top: bool
+) -> tuple[list[Section], int, int]:
+    """(the sections, tokens left for excerpts and names, tokens that the record grows by for a model's lines)."""
+    for thrift in (1.0, 0.3, 0.0):  # a small room holds what must be there and little more
+        sections, used = _all_sections(page, material, landing_tokens, policy, thrift)
+        more = _of_the_model(page, plain, sections) if on_top else 0
+        left = max(0, landing_tokens - page.cost_of_frame()) + more - used
+        if left >= 0:
+            break
+    return sections, left, more
+
+
 def _of_the_model(page: Page, plain: Page, sections: Sequence[Section]) -> int:
     """What the lines of a model cost, and the line that names it."""
     told = [section for section in sections if is_told(section)]
@@ -226,7 +236,7 @@ def _of_the_model(page: Page, plain: Page, sections: Sequence[Section]) -> int:
 
 def _all_sections(
     page: Page,
-    material: tuple[State, Sequence[int], Sequence[Item], Focus],
+    material: _Matter,
     landing_tokens: int,
     policy: Policy,
     thrift: float = 1.0,
