@@ -7,7 +7,8 @@ import pytest
 from foldmark.checkpoint import Field, Item
 from foldmark.events import Event, assistant, user
 from foldmark.story import Sources, checked
-from talk import facts_from
+from foldmark.story.limits import contradicted
+from talk import facts_from, state_of
 
 WORD = (
     "Fix the duplicate charges. Do not touch errors.py. Never use the requests library. "
@@ -123,3 +124,20 @@ def test_exchanged_names_and_values_are_never_verified(text: str) -> None:
 )
 def test_the_same_not_exchanged_is_verified(text: str) -> None:
     assert checked([Item("decisions", text, (1,))], Sources(shown={1: OWNERS}, boundary=1)).items[0].verified
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Edit src/foldmark/errors.py to add the new error class",
+        "Touch src/foldmark/errors.py",
+        "Rewrite src/foldmark/errors.py before the release",
+    ],
+)
+def test_a_file_that_the_user_put_out_of_bounds_is_touched_by_no_next_step(step: str) -> None:
+    said = "Find the cause and fix it. Do not touch src/foldmark/errors.py, and never add a dependency."
+    facts, _ = facts_from([user(said)])
+    found = contradicted(Item("next_steps", step, (1,), verified=True), state_of(facts))
+    assert found is not None
+    assert (found.field, found.verified) == ("conflicts", False)
+    assert contradicted(Item("next_steps", "Read src/foldmark/errors.py again", (1,)), state_of(facts)) is None

@@ -55,9 +55,8 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
         if self.saving < 0:
             return f"{cost}, and each one after it is dearer by {self.show(-self.saving)}."
         after = self.pays_after
-        when = (
-            "nothing pays it back" if after is None else f"paid back after {after:,} requests" if after else "at once"
-        )
+        number = f"{after:,} request{'' if after == 1 else 's'}"
+        when = "nothing pays it back" if after is None else f"paid back after {number}" if after else "at once"
         return f"{cost}; each request is cheaper by {self.show(self.saving)}: {when}."
 
 

@@ -29,7 +29,7 @@ _NO = re.compile(
 )
 _FORBIDS = re.compile(
     r"\b(?P<no>do not|don['’]?t|never|must not|mustn['’]?t|should not|shouldn['’]?t|may not|cannot|can['’]?t|avoid"
-    r"|without|no)\s(?P<what>[^.,;:!?()]{2,120})",
+    r"|without|no)\s(?P<what>(?:[^.,;:!?()]|[.:](?=\w)){2,120})",  # a dot inside a name ends nothing
     re.IGNORECASE,
 )
 _USES = frozenset(
