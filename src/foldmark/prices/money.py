@@ -55,8 +55,10 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
         if self.saving < 0:
             return f"{cost}, and each one after it is dearer by {self.show(-self.saving)}."
         after = self.pays_after
-        number = f"{after:,} request{'' if after == 1 else 's'}"
-        when = "nothing pays it back" if after is None else f"paid back after {number}" if after else "at once"
+        when = "at once"
+        if after != 0:
+            plural = "" if after == 1 else "s"
+            when = "nothing pays it back" if after is None else f"paid back after {after:,} request{plural}"
         return f"{cost}; each request is cheaper by {self.show(self.saving)}: {when}."
 
 
