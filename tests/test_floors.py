@@ -13,23 +13,28 @@ FLOORS: list[list[str]] = [
     ["events"],
     [
         *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
-        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices"],
+        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices", "authors"],
         *["render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking", "failures"],
     ],
     [
         *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix"],
-        *["readback", "written", "summarizer", "watching"],
+        *["merging", "presenting", "readback", "written", "summarizer", "watching"],
+        *["around", "keeping", "raising", "dirtying"],
     ],
     [
-        *["admission", "facts", "cleanup", "selection", "assembly", "fitting", "following", "explain", "loading"],
-        *["bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation", "retrieval", "memory"],
-        *["sqlite", "records", "prompts", "story", "forking", "observing"],
+        *["admission", "bounding", "facts", "cleanup", "selection", "assembly", "fitting", "following"],
+        *["explain", "loading", "bar", "triggers", "pacing", "overflowing", "outcomes", "compose", "validation"],
+        *["retrieval", "memory", "rehearsal", "sqlite", "hooked", "records", "prompts", "story", "forking"],
+        *["observing"],
     ],
-    ["gauging", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
-    ["driving", "resolving", "control", "framing", "lineage", "telling", "outgoing", "session"],
-    ["aio", "testing", "importers", "importing"],
+    [
+        *["gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
+        *["exporting"],
+    ],
+    ["noticing", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
+    ["aio", "worker", "tools", "testing", "importers", "importing"],
     ["doctor"],
-    ["models"],
+    ["models", "telemetry"],
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 5, 6, 7}

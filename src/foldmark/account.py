@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from foldmark.authors import bare_author, editor_of, with_editor
 from foldmark.checkpoint import Checkpoint, Item
 from foldmark.errors import SummarizerFailed, SummaryError, SummaryRejected
 from foldmark.reports import Spent
@@ -54,7 +55,10 @@ def without_narrative(account: Account, reasons: tuple[str, ...]) -> Account:
 def lasting(account: Account, before: Checkpoint | None, state: State) -> tuple[tuple[Item, ...], str]:
     """(the narrative of the next checkpoint, its author): what was told now; when nothing was, what of the checkpoint
     `before` lasts and `state` does not overrule. One failed call must not forget a decision or an open question; work
-    and steps of an older boundary are overtaken."""
-    if account.narrative is not None or before is None:
+    and steps of an older boundary are overtaken. What a person edited keeps that person's name beside the model's."""
+    if before is None:
         return account.narrative or (), account.author
-    return merged(before.narrative, (), state), before.author
+    if account.narrative is None:
+        return merged(before.narrative, (), state), bare_author(before.author, keep_editor=True)
+    lasts = editor_of(before.author) and not set(before.narrative).isdisjoint(account.narrative)
+    return account.narrative, with_editor(account.author, editor_of(before.author)) if lasts else account.author

@@ -65,7 +65,7 @@ class AsyncSession:
 
     @property
     def control(self) -> Control:
-        """What people do: pin, unpin, history, delete (not awaited)."""
+        """What people do, as `Session.control` (not awaited: no model is asked there)."""
         return self.session.control
 
     async def record(self, *events: Event) -> Recorded:

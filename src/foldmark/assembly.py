@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Draft, cost, priced
-from foldmark.events import CONTINUES, Event, Part, Paste, Text, ToolCall, ToolResult, injected
-from foldmark.policy import Layout
+from foldmark.events import CONTINUES, Event, Part, Paste, Reasoning, Text, ToolCall, ToolResult, injected
+from foldmark.merging import head_id
+from foldmark.options import Layout
+from foldmark.presenting import presented, presented_tokens
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 from foldmark.rounds import newest_user
@@ -18,6 +21,10 @@ from foldmark.warm import Recent, grows
 
 NO_RESULT = "[No result was recorded for this call: it was interrupted, refused, or is still waiting.]"
 """Marker for a call without a result: providers refuse a call that stands alone."""
+
+IN_SYSTEM = "[Earlier conversation: see the checkpoint in the system text.]"
+NOT_SHOWN = "[Earlier conversation: not shown here.]"
+"""What opens a conversation whose own beginning is covered: providers want a user's message first, and at least one."""
 
 
 def assemble(
@@ -35,10 +42,12 @@ def assemble(
     """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
     repaired, warnings = shown(events, changes)
     head = head_of(checkpoint, kept, layout)
-    if checkpoint and layout.checkpoint == "system":
-        system = f"{system}\n\n{checkpoint.text}" if system else checkpoint.text
-        if not head and repaired and repaired[0].role == "assistant":
-            head = [priced(injected("[Earlier conversation: see the checkpoint in the system text.]"))]
+    text = presented(checkpoint, layout) if checkpoint else ""
+    if text and layout.checkpoint == "system":
+        system = f"{system}\n\n{text}" if system else text
+    covers = checkpoint is not None and checkpoint.boundary > 0  # an undo of everything covers nothing
+    if covers and not head and not (repaired and _opens(repaired[0])):
+        head = [priced(injected(IN_SYSTEM if text else NOT_SHOWN))]
     suffix = [priced(injected(bar))] if bar else []
     return Draft(
         system=system,
@@ -52,60 +61,80 @@ def assemble(
     )
 
 
+def _opens(event: Event) -> bool:
+    """Whether a conversation can begin with this message: a user's that says something."""
+    return event.role == "user" and (bool(event.text.strip()) or not all(isinstance(p, Text) for p in event.parts))
+
+
 def head_of(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> list[Event]:
-    """The messages that stand before the tail: the checkpoint with what is kept, or the kept ones alone."""
+    """The messages that stand before the tail: the checkpoint with what is kept, or the kept ones alone where it stands
+    in the system text or its framing is empty."""
     if checkpoint is None:
         return []
-    if layout.checkpoint == "system":
-        return [_system_as_user(event) for event in kept]
-    return [checkpoint_message(checkpoint, kept)]
+    if layout.checkpoint == "system" or not presented(checkpoint, layout):
+        return [_kept_alone(event) for event in kept]
+    return [checkpoint_message(checkpoint, kept, layout)]
 
 
 def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> int:
     """What checkpoint and kept events cost in a request, wherever they stand."""
     if checkpoint is None:
         return 0
-    in_system = checkpoint.tokens if layout.checkpoint == "system" else 0
+    in_system = presented_tokens(checkpoint, layout) if layout.checkpoint == "system" else 0
     return in_system + cost(head_of(checkpoint, kept, layout))
 
 
-def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:
+def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout()) -> Event:
     """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request.
 
     The same checkpoint gives the same object again, so that a warm request finds its prefix unchanged.
     """
-    place = ("head", checkpoint.text, *(event.chain or str(event.seq) for event in kept))
+    text = presented(checkpoint, layout)
+    place = ("head", str(checkpoint.version), text, *(event.chain or str(event.seq) for event in kept))
     known = _memory.get(place)
     if known:
         return known.out[0]
-    made = _checkpoint_message(checkpoint, kept)
+    form = "" if text == checkpoint.text else blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    made = _checkpoint_message(head_id(checkpoint.version, form), text, kept)
     _memory.put(place, _Done([], [made], []))
     return made
 
 
-def _checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event]) -> Event:
-    parts: list[Part] = [Text(checkpoint.text)]
+def _checkpoint_message(name: str, text: str, kept: Sequence[Event]) -> Event:
+    parts: list[Part] = [Text(text)]
     newest = newest_user(kept)
     for event in kept:
         what = "Current request" if event is newest else f"Pinned, from {event.role}"
         parts.append(Text(f"{what} ({event_ref(event.seq)}), verbatim:"))
-        parts += [_as_text(part) for part in dress(event).parts]
-    return priced(Event(role="user", origin="injected", id=f"checkpoint:{checkpoint.version}", parts=tuple(parts)))
+        parts += _quoted(dress(event))
+    return priced(Event(role="user", origin="injected", id=name, parts=tuple(parts)))
 
 
-def _as_text(part: Part) -> Part:
-    if isinstance(part, ToolCall):
-        return Text(f"{part.name} {part.arguments}")
-    if isinstance(part, ToolResult | Paste):
-        return Text(part.text)
-    return part
+def _quoted(event: Event) -> list[Part]:
+    """The parts of a kept event inside a message of role user: calls and results as text with their images, no thinking
+    (no provider takes it there, and the request must not count as one that thinks)."""
+    parts: list[Part] = []
+    for part in event.parts:
+        if isinstance(part, ToolCall):
+            parts.append(Text(f"{part.name} {part.arguments}"))
+        elif isinstance(part, ToolResult):
+            parts += [Text(part.text), *part.images]
+        elif isinstance(part, Paste):
+            parts.append(Text(part.text))
+        elif not isinstance(part, Reasoning):
+            parts.append(part)
+    return parts
 
 
-def _system_as_user(event: Event) -> Event:
+def _kept_alone(event: Event) -> Event:
+    """A kept event as a message of its own: a user's words as they are, anything else quoted."""
     if event.is_user:
         return dress(event)
-    text = "\n".join(getattr(_as_text(part), "text", "") for part in event.parts)
-    return priced(injected(f"Pinned, from {event.role} ({event_ref(event.seq)}), verbatim:\n{text}", seq=event.seq))
+    parts = _quoted(dress(event))
+    words = "\n".join(part.text for part in parts if isinstance(part, Text))
+    others = [part for part in parts if not isinstance(part, Text)]
+    said = injected(f"Pinned, from {event.role} ({event_ref(event.seq)}), verbatim:\n{words}", seq=event.seq)
+    return priced(msgspec.structs.replace(said, parts=(*said.parts, *others)))
 
 
 def dressed(events: Sequence[Event], changes: Sequence[Change]) -> list[Event]:

@@ -109,12 +109,22 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     head: int = 0
 
 
+CheckpointKind = Literal["compaction", "undo", "edit", "adopted"]
+"""What made a version: a compaction, or a person who took one back, edited its narrative, or brought a summary in."""
+
+
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Frozen state + narrative + excerpts + names, with its boundary (a seq; covers everything up to it).
 
     `kept` are seqs at or before the boundary that are shown all the same. `compacted_size` is C' of the rent
     rule: the size aimed at, static prefix included; `head` the newest seq when it was made. `narrative` is what a
-    model told, already checked; `author` is `code`, or `code and <model>`.
+    model told, already checked; `author` is `code`, or `code and <model>`, with `, adopted from …` and `, edited by …`
+    behind it where people had a hand in it.
+
+    An `undo` restores the version `source` (0: none, so `boundary` is 0 and the text empty) and holds every trigger but
+    the cap while the request is smaller than `held` (tokens above the static prefix). Any other version is made from
+    `source`, too. `replaced` is the mark in force before this version: what an undo of it restores. `trigger` says why
+    it was made, `sizes` are tokens of the next request before and after.
     """
 
     version: int
@@ -133,6 +143,12 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: float = 0.0
     author: str = "code"
     warnings: tuple[str, ...] = ()
+    kind: CheckpointKind = "compaction"
+    source: int = 0
+    held: int = 0
+    replaced: Mark = Mark()
+    trigger: str = ""
+    sizes: tuple[int, int] = (0, 0)
 
     @property
     def reach(self) -> int:

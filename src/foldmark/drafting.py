@@ -10,17 +10,27 @@ import msgspec
 from foldmark.account import UNASKED, Account, lasting, paused, without_narrative
 from foldmark.assembly import head_tokens
 from foldmark.checkpoint import Checkpoint
-from foldmark.compose import compose, trimmed, unit_limit, with_shortened
+from foldmark.compose import (
+    adopted_in,
+    compose,
+    cost_of_section,
+    trimmed,
+    unit_limit,
+    with_adopted_section,
+    with_shortened,
+)
 from foldmark.drafts import cost
 from foldmark.errors import SummaryRejected
 from foldmark.events import Event
+from foldmark.laying import Laid
 from foldmark.matter import Parent, gather, with_fork
 from foldmark.narrating import Asking, narrate
 from foldmark.outcomes import Trial
 from foldmark.pacing import may_ask, resting
+from foldmark.salience import Tally
 from foldmark.selection import Span, select, unused
-from foldmark.store import Frame
-from foldmark.summarizer import Summarizer, names_of
+from foldmark.store import Key, Store
+from foldmark.summarizer import Occasion, Summarizer, names_of
 from foldmark.triggers import is_cold
 from foldmark.validation import validate
 
@@ -30,12 +40,15 @@ def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
 
 
-def settle(trial: Trial, span: Span, events: Sequence[Event]) -> tuple[Span, Checkpoint]:
+def settle(trial: Trial, laid: Laid) -> tuple[Span, Checkpoint]:
     """Write the checkpoint; when the past has not enough to say for its room, let the raw tail take the rest."""
+    events, span = laid
     checkpoint, more = write(trial, span), 0
     for _ in range(4):
         more += unused(span, checkpoint)
-        longer = select(trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now)
+        longer = select(
+            trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now, upto=trial.upto
+        )
         if not longer or longer.boundary >= span.boundary:
             break
         span, checkpoint = longer, write(trial, longer)
@@ -53,19 +66,19 @@ def awake(trial: Trial, summarizer: Summarizer | None, force: bool) -> Account:
 
 def ask(
     trial: Trial, span: Span, checkpoint: Checkpoint, shown: Sequence[Event], summarizer: Summarizer | None,
-    trouble: str, frame: Frame, parent: Parent | None, force: bool,
+    trouble: str, asked: Occasion, parent: Parent | None,
 ) -> Asking:  # fmt: skip
     """Ask the models for a narrative of the span, when there are any and they may be asked now."""
     if summarizer is None:
         return paused(trouble, "error") if trouble else UNASKED
-    waiting = awake(trial, summarizer, force)
+    waiting = awake(trial, summarizer, asked.force)
     if waiting.failure:
         return waiting
     matter = gather(trial, span, checkpoint, shown, summarizer)
     if parent:
         cold = is_cold(trial.view, trial.policy.prices, trial.now)
-        matter = with_fork(matter, parent, frame, span.boundary, trial.view, cold)
-    if not force:
+        matter = with_fork(matter, parent, asked.frame, span.boundary, trial.view, cold)
+    if not asked.force:
         matter = msgspec.structs.replace(matter, resting=resting(trial.view.attempts, trial.now))
     return (yield from narrate(matter, summarizer))
 
@@ -79,7 +92,7 @@ def retold(trial: Trial, span: Span, checkpoint: Checkpoint, told: Account) -> t
         made = write(trial, span, told)
     except SummaryRejected as error:
         return checkpoint, without_narrative(told, error.reasons)
-    if landed(trial, span, made) >= trial.before:
+    if landed(trial, span, made) >= trial.least:
         return checkpoint, without_narrative(told, ("it is longer than what it replaces",))
     return made, told
 
@@ -92,12 +105,29 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     sources = with_shortened(material, later, span)  # what the tail shows shortened may be quoted too
     narrative, author = lasting(told, view.checkpoint, material[0])
     replaced = cost(span.covered) + (view.checkpoint.tokens if view.checkpoint else 0)
+    adopted = adopted_in(view.checkpoint)  # a summary that somebody brought in stays until somebody takes it out
+    span = narrowed(span, cost_of_section(adopted))
     checkpoint = compose(
-        span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
+        span, sources, view, trial.room, trial.policy, tally=_tally(store, key), focus=trial.focus, now=trial.now,
         narrative=trimmed(narrative, replaced), author=author,
     )  # fmt: skip
+    checkpoint = with_adopted_section(checkpoint, adopted) if adopted else checkpoint
     grown = max(0, checkpoint.target - span.room_tokens)  # by what was told
     aimed = trial.room.static + max(trial.room.landing, span.floor_tokens) + grown  # C' of the rent rule, fixed here
-    head = store.view(key).head if told.calls else view.head  # an agent goes on while a model is asked
-    checkpoint = msgspec.structs.replace(checkpoint, head=head, compacted_size=aimed)
+    latest = store.view(key) if told.calls else view  # an agent goes on while a model is asked
+    checkpoint = msgspec.structs.replace(
+        checkpoint, head=latest.head, compacted_size=aimed, replaced=latest.mark, source=trial.version,
+        trigger=trial.reason.trigger, sizes=(trial.before, landed(trial, span, checkpoint)),
+    )  # fmt: skip
     return validate(checkpoint, material, view)
+
+
+def narrowed(span: Span, tokens: int) -> Span:
+    """The span with so many tokens less for what code writes, at most half of its room."""
+    return msgspec.structs.replace(span, room_tokens=max(span.room_tokens // 2, span.room_tokens - tokens))
+
+
+def _tally(store: Store, key: Key) -> Tally:
+    """The names and words that the scope sees: a store counts the whole lineage."""
+    whole = store.tally(key)
+    return whole if key.sees == "all" else whole.within(store.log(key))

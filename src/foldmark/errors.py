@@ -9,6 +9,8 @@
     │   ├─ StaleBoundary             another compaction won; safe to ignore
     │   ├─ HasForks                  deleting would break other sessions
     │   └─ SchemaTooNew              written by a later version
+    ├─ HookError                     a hook round append or read failed
+    ├─ Vetoed                        a hook refused the events; nothing was recorded
     ├─ BudgetExceeded                even the floor does not fit
     ├─ SummaryError                  the session is unchanged
     │   ├─ SummaryRejected
@@ -83,6 +85,26 @@ class HasForks(StoreError):
 
 class SchemaTooNew(StoreError):
     """The database was written by a later version of foldmark."""
+
+
+class HookError(FoldmarkError):
+    """A hook round append or read failed or broke its contract. Of an append nothing was recorded, of a read nothing
+    is shown. The cause is chained."""
+
+
+class Vetoed(FoldmarkError):
+    """A hook refused events: nothing of the batch was recorded. A hook raises it with a `reason`; whoever records gets
+    it with the `session`, the `ids` of the events that had one, and the `hook` as well."""
+
+    def __init__(self, reason: str, *, session: str = "", ids: tuple[str, ...] = (), hook: str = "") -> None:
+        named = f" ({', '.join(ids)})" if ids else ""
+        super().__init__(
+            f"The hook {hook} refused the events{named} offered to session {session!r}: {reason}. "
+            "Nothing of the batch was recorded: change them, or record the others without them."
+            if session
+            else reason
+        )
+        self.reason, self.session, self.ids, self.hook = reason, session, ids, hook
 
 
 class BudgetExceeded(FoldmarkError):

@@ -234,7 +234,8 @@ class Reading(msgspec.Struct, frozen=True):
     """A new event as the note-taking steps read it: whole and redacted.
 
     `text` is its whole words (a result's or paste's full body, not the preview), `calls` its calls and `call` the
-    call it answers, both with redacted arguments; `call_seq` is where that call was made.
+    call it answers, both with redacted arguments; `call_seq` is where that call was made, `call_key` the key of the
+    event that made it.
     """
 
     event: Event
@@ -242,6 +243,7 @@ class Reading(msgspec.Struct, frozen=True):
     calls: tuple[ToolCall, ...] = ()
     call: ToolCall | None = None
     call_seq: int = 0
+    call_key: str = ""
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

@@ -8,6 +8,7 @@ from foldmark.drafts import Request
 from foldmark.events import Event
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Entry
+from foldmark.rounds import newest_user
 from foldmark.store import View
 
 
@@ -27,8 +28,7 @@ def entries(log: Sequence[Event], view: View, made: Request) -> list[Entry]:
         if event.role == "control":
             status, reason = "left_out", f"control record ({event.meta.get('control', 'unknown')}): never sent"
         elif event.seq in kept:
-            pinned = event.seq in view.pins
-            status, reason = "kept", "pinned" if pinned else "the current request, verbatim behind the checkpoint"
+            status, reason = "kept", _why_kept(event, view)
         elif event.seq <= boundary:
             status, reason = "covered", f"by {compaction_ref(version)}"
         elif change and change.status == "demoted" and event.seq not in shown:
@@ -51,3 +51,11 @@ def entries(log: Sequence[Event], view: View, made: Request) -> list[Entry]:
             )
         )
     return out
+
+
+def _why_kept(event: Event, view: View) -> str:
+    if event.seq in view.pins:
+        return "pinned"
+    if event is newest_user(view.kept):
+        return "the current request, verbatim behind the checkpoint"
+    return "protected by policy.keep or by a hook"

@@ -10,12 +10,13 @@ from typing import Any
 
 from foldmark.account import refusal
 from foldmark.admission import admit
+from foldmark.around import Consulted
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask
-from foldmark.assembly import assemble, dressed
+from foldmark.assembly import assemble
 from foldmark.bar import state_bar
 from foldmark.budget import room_for
-from foldmark.cleanup import clean, mark_at, next_mark
+from foldmark.cleanup import clean, next_mark
 from foldmark.drafting import ask, awake, landed, retold, settle
 from foldmark.drafts import Request
 from foldmark.errors import HeadMoved, NotFound, StaleBoundary, SummaryError
@@ -23,7 +24,9 @@ from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.gauging import gauge
+from foldmark.keeping import ruled
 from foldmark.kinds import on_screen
+from foldmark.laying import consulted, lay
 from foldmark.loading import locate
 from foldmark.matter import Parent
 from foldmark.originals import pictured
@@ -41,15 +44,16 @@ from foldmark.outcomes import (
 )
 from foldmark.pacing import first_reported
 from foldmark.policy import Policy
+from foldmark.raising import raising
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
 from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
 from foldmark.salience import units_and_counts
-from foldmark.selection import anchor, select
+from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store, Where
-from foldmark.summarizer import Summarizer
+from foldmark.summarizer import Occasion, Summarizer
 from foldmark.triggers import due, static_warning
 from foldmark.words import words
 from foldmark.written import noted as remembered
@@ -76,8 +80,9 @@ def record(
     units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)
     store.append(
-        key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now
-    )
+        key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now,
+        raising=raising(policy, now),
+    )  # fmt: skip
     for body in (one for one in bodies if not artifacts.has(key.tenant, one.sha256)):  # swept while no event named it
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))
     return context
@@ -88,7 +93,7 @@ def request(
     tools: Sequence[Mapping[str, Any]], wire: Any, peek: bool = False,
 ) -> Request:  # fmt: skip
     """A request goes out: load, clean, assemble, fit. With `peek` nothing is stored."""
-    view = store.view(key)  # checkpoint, kept events, mark, every event after the boundary
+    view, _ = ruled(store.view(key), frame, policy)  # checkpoint, kept events, mark, every event after the boundary
     space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     mark = next_mark(view, policy, frame, now, room=space)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy, view.secret)
@@ -107,49 +112,55 @@ def request(
 
 
 def compact(
-    store: Store, policy: Policy, key: Key, *, frame: Frame, now: float, clock: Callable[[], float] | None = None,
-    force: bool = False, why: str = "manual", focus: str = "", context: Mapping[str, Any] = {},
-    summarizer: Summarizer | Choice | None = None, parent: Parent | None = None,
+    store: Store, policy: Policy, asked: Occasion, *, now: float, clock: Callable[[], float] | None = None,
+    summarizer: Summarizer | Choice | None = None, parent: Parent | None = None, hooks: Consulted | None = None,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
     """A checkpoint is made: check, select, write by code, ask, write again, commit. Failure leaves the session as it
     was. Yields a call of a summary model and is sent its answer; without a summarizer it never yields."""
-    view = store.view(key)
-    size = gauge(view, frame, policy, now)
+    view, said = ruled(store.view(asked.key), asked.frame, policy)
+    size = gauge(view, asked.frame, policy, now)
     known = summarizer if isinstance(summarizer, Summarizer) else None
     call = coming(known, policy, view, size, now)
-    reason = due(view, policy, size.room, size.sizes, now, force, why=why, context=context, call=call)
+    reason = due(
+        view, policy, size.room, size.sizes, now, asked.force, why=asked.why, context=asked.context, call=call,
+        cap_only=asked.cap_only, wanted=asked.run == "tool",
+    )  # fmt: skip
     if not reason:
         return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room))
     trial = Trial(
-        store, key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), focus,
-        first_reported(view, size.room),
+        store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now),
+        asked.focus, first_reported(view, size.room), asked.run, size.least(reason),
+        upto=asked.upto,
     )  # fmt: skip
-    waiting = awake(trial, known, force)
+    waiting = awake(trial, known, asked.force)
     if refused := refusal(waiting, known):
         return failed(trial, refused, waiting)  # a model is required and rests: nothing is worked out for it
-    mark = mark_at(view.events, policy, "compaction", now, view.mark, view.pins)
-    events = dressed(*clean(view.events, mark, policy, view.secret))
-    span = select(view, events, policy, size.room, mark, now=now)  # whole rounds; its last event is the new boundary
-    if not span:
+    laid = lay(trial)  # whole rounds; the last event that goes is the new boundary
+    if not laid:
         return ineffective(trial)
+    trial, laid, stop = consulted(trial, laid, hooks)  # your code sees the plan
+    if stop or not laid:
+        return stop or ineffective(trial)
     try:
-        span, checkpoint = settle(trial, span, events)  # written by code and validated: what stands without a model
+        span, checkpoint = settle(trial, laid)  # written by code and validated: what stands without a model
     except SummaryError as error:
         return failed(trial, error)
-    if landed(trial, span, checkpoint) >= trial.before:
+    if landed(trial, span, checkpoint) >= trial.least:
         return ineffective(trial)
     chosen, trouble = summarizer() if callable(summarizer) else (summarizer, "")
-    told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, frame, parent, force)
+    told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, asked, parent)
     money, unpriced = spent(told.calls, policy, size, landed(trial, span, checkpoint))
     if refused := refusal(told, chosen):
         return failed(trial, refused, told, of_calls(money))
     try:
         checkpoint, told = retold(trial, span, checkpoint, told)  # written again with the narrative, and validated
         attempt = noted(trial, checkpoint, landed(trial, span, checkpoint), told, money)
-        store.commit(key, checkpoint, expected=trial.version, attempt=attempt, anchor=anchor(view, span))
+        store.commit(
+            asked.key, checkpoint, expected=trial.version, attempt=attempt, anchor=anchor(view, span), token=asked.lease
+        )
     except (StaleBoundary, NotFound) as stale:  # another compaction won, or the session is gone
         return beaten(trial, stale, told, money)
-    return applied(trial, checkpoint, attempt, told, money, unpriced)
+    return applied(trial, checkpoint, attempt, told, money, (*said, *size.remarks(attempt.after), *unpriced))
 
 
 def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:

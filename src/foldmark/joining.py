@@ -7,9 +7,10 @@ from __future__ import annotations
 import msgspec
 
 from foldmark.drafts import Request
-from foldmark.reports import Report
+from foldmark.reports import Attempt, Call, Report
 from foldmark.rounds import in_flight
 from foldmark.store import Key, View
+from foldmark.summarizer import Occasion
 
 
 def joined(compaction: Report, request: Report) -> Report:
@@ -40,6 +41,30 @@ def deferred(view: View) -> Report:
     return Report(
         outcome="deferred", text=text, boundary=boundary, version=version, before=view.state.last_size,
         resume=in_flight(view.events),
+    )  # fmt: skip
+
+
+def broken(error: BaseException, note: Attempt | None) -> Report:
+    """An attempt that an error or an interrupt ended, with what its calls had cost by then (`note`: what was noted of
+    it). The error is raised all the same; its words stay with it."""
+    name = type(error).__name__
+    calls = (
+        (Call(model=note.model, mode=note.mode, usage=note.usage, seconds=note.seconds, failure="cancelled"),)
+        if note and note.calls
+        else ()
+    )
+    return Report(
+        outcome="failed", text=f"Broken off ({name}); the session is as it was.", reasons=(name,), calls=calls,
+        failure="error" if isinstance(error, Exception) else "cancelled", mode=note.mode if note else "code",
+        trigger=note.trigger if note else "", before=note.before if note else 0,
+    )  # fmt: skip
+
+
+def signed(report: Report, occasion: Occasion, began: float, ended: float) -> Report:
+    """The report with whose past it was, how it was run, and how long it took."""
+    return msgspec.structs.replace(
+        report, session=occasion.key.session, scope=occasion.key.scope, run=occasion.run, time=began,
+        seconds=max(0.0, ended - began),
     )  # fmt: skip
 
 

@@ -32,8 +32,8 @@ not push out why they rest."""
 class Scope:
     """What one scope sees of a log: its seqs (None = every event) and its newest facts."""
 
-    def __init__(self, key: Key) -> None:
-        self.key = key
+    def __init__(self, key: Key, log: Log) -> None:
+        self.key, self.log = key, log
         self.seqs: list[int] | None = None if key.sees == "all" else []
         self.state: State = {}
         self.pins: State = {}  # those of `state` that are pins: every view asks for them
@@ -42,11 +42,8 @@ class Scope:
         if self.seqs is not None and self.key.shows(event):
             self.seqs.append(event.seq)
 
-    def shows(self, fact: Fact) -> bool:
-        return sees(self.key.scope, fact.scope, self.key.sees)
-
     def learn(self, fact: Fact) -> None:
-        if self.shows(fact):
+        if self.log.shows(self.key, fact):
             learn(self.state, fact)
             if fact.kind == "pin":
                 learn(self.pins, fact)
@@ -68,6 +65,14 @@ class Log:
     def head(self) -> int:
         return len(self.events)
 
+    def shows(self, key: Key, fact: Fact) -> bool:
+        """Whether a scope may know a fact: it sees the event that established it, and every event that the fact rests
+        on, for their words may stand in it."""
+        if key.sees == "all":
+            return True
+        rests = (self.events[seq - 1] for seq in fact.refs if 0 < seq <= self.head)
+        return sees(key.scope, fact.scope, key.sees) and all(map(key.shows, rests))
+
     def is_at(self, seq: int, chain: str) -> bool:
         """Whether the event there has that chain, that is, whether it is the same past up to it."""
         return 1 <= seq <= self.head and self.events[seq - 1].chain == chain
@@ -81,9 +86,9 @@ class Log:
             self.seqs[event.id] = event.seq
             self.chain = event.chain or self.chain
             for call in event.calls:
-                self.calls[call.id] = OpenCall(event.seq, call)
+                self.calls[call.id] = OpenCall(event.seq, call, key=event.key)
             if (answer := event.result) and (made := self.calls.get(answer.call_id)):
-                self.calls[answer.call_id] = OpenCall(made.seq, made.call, event.seq)
+                self.calls[answer.call_id] = msgspec.structs.replace(made, answered=event.seq)
             for scope in self.scopes.values():
                 scope.add(event)
 
@@ -98,7 +103,7 @@ class Log:
         viewpoint = viewpoint_of(key)
         found = self.scopes.get(viewpoint)
         if found is None:
-            found = Scope(key)
+            found = Scope(key, self)
             for event in self.events:
                 found.add(event)
             for fact in facts():
@@ -249,11 +254,13 @@ def build_view(
     return View(
         key=key,
         checkpoint=checkpoint,
-        kept=tuple(event for event in kept if key.shows(event)),
+        kept=tuple(filter(key.shows, kept)),
         events=tuple(log.seen(scope, boundary + 1)),
         state=state,
         pins=pins,
-        pinned=tuple(log.events[seq - 1] for seq in sorted(pins) if 0 < seq <= min(boundary, log.head)),
+        pinned=tuple(
+            filter(key.shows, (log.events[seq - 1] for seq in sorted(pins) if 0 < seq <= min(boundary, log.head)))
+        ),
         attempts=shown_attempts(attempts),
         all_events=log.head if scope.seqs is None else len(scope.seqs),
         head=log.head,
@@ -278,12 +285,12 @@ def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> S
 
 
 def committed(state: ScopeState, checkpoint: Checkpoint) -> ScopeState:
-    """A scope's state after a compaction: its mark moves with the boundary, and never back: while a model was asked a
-    request may have gone out behind a further one."""
+    """A scope's state after a compaction: its mark moves with the boundary, and never back but by an undo: while a
+    model was asked a request may have gone out behind a further one. An undo holds the triggers."""
     made, sent = checkpoint.mark, state.mark
     further = sent.options == made.options and sent.seq > max(made.seq, checkpoint.boundary)
-    further = further and sent.time > checkpoint.time  # an undo does move it back
-    return msgspec.structs.replace(state, mark=sent if further else made, held=0)
+    further = further and sent.time > checkpoint.time and checkpoint.kind != "undo"
+    return msgspec.structs.replace(state, mark=sent if further else made, held=checkpoint.held)
 
 
 def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:

@@ -135,7 +135,8 @@ def _earlier(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
         nonlocal found
         if seq not in found:
             try:
-                found = {**found, seq: redact(words_of(store.event(key, str(seq))))}
+                event = store.event(key, str(seq))
+                found = {**found, seq: redact(words_of(event)) if key.shows(event) else ""}
             except NotFound:
                 found = {**found, seq: ""}
         return found[seq]

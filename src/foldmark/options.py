@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from foldmark.errors import PolicyError
+
 TRIGGER_TOKENS = 48_000
 """Within 0 to 5 points of the best fixed size where cached reads cost a tenth or less, 8 to 9 points from it where they
 cost a quarter or more (docs/explanation/when.md)."""
@@ -105,6 +107,19 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the checkpoint stands: as reference text in role user, or at the end of the system text."""
     state_bar: bool = False
     """Append what changed in state since the boundary as an ephemeral suffix."""
+    merge: bool = False
+    """Make one message of a checkpoint in role user and the first message of the tail, where that is a user's: the
+    checkpoint first, then the user's own words as they are. Wires on which roles must alternate do so anyway."""
+    format: Any = None
+    """Your own framing: gets the checkpoint's text without its head and foot, returns what stands between them. Must
+    be pure: the same text gives the same result. An empty result shows no checkpoint; what is kept stays. What it
+    raises reaches the caller as a PolicyError, with the error as its cause. None: the text as it is."""
+
+    def __post_init__(self) -> None:
+        if self.checkpoint not in ("user", "system"):
+            raise PolicyError(f"layout.checkpoint is {self.checkpoint!r}; allowed are user and system.")
+        if self.format is not None and not callable(self.format):
+            raise PolicyError(f"layout.format is {self.format!r}; it takes a function (text) -> text, set in code.")
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,6 +151,43 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Share of the landing that must go. None: a quarter for the rent rule, anything for the others."""
 
 
+class Background(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which work an append raises for workers, where `run` is `background` or `intra_run`."""
+
+    idle_seconds: float | None = None
+    """Only after so long a pause without a new event. None: at once."""
+    scopes: tuple[str, ...] | None = None
+    """Keys whose scopes get checkpoints, each with all below it; empty: none. None: every scope that exists (it was
+    requested, or enlisted with `control.enlist`)."""
+    whole_session: bool | None = None
+    """Whether the scope that sees the whole session is refreshed beside a branch's own. None: when it exists."""
+
+
+class Keep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stays verbatim when it is covered, besides pins and the request that is being worked on."""
+
+    tools: tuple[str, ...] = ()
+    """Results of these tools, by name or pattern with `*`."""
+    meta: tuple[str, ...] = ()
+    """Events whose `meta` has one of these keys."""
+    first_request: bool = False
+    """The first message of a real user."""
+    choose: Any = None
+    """Your own rule: gets an event, returns whether it stays. What it raises reaches the caller as a PolicyError."""
+    share: float = 0.25
+    """Of the landing, at most; the newest first. What does not fit is covered, and the report names it. Pins always
+    stay."""
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How long things are kept. Nothing is erased but by `foldmark gc` (or `foldmark.retention`)."""
+
+    session_days: float | None = None
+    """A session without a new event for so long goes as a whole, unless another one inherits from it. None: never."""
+    attempt_days: float | None = None
+    """Notes of attempts older than this go. None: never."""
+
+
 RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("admission", "limit_tokens", 50, 1_000_000),
     ("admission", "preview_tokens", 50, 100_000),
@@ -162,5 +214,9 @@ RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("expected", "pause_chance", 0.0, 1.0),
     ("pace", "most_per_task", 0, 20),
     ("pace", "minimum_reclaim", 0.0, 100.0),
+    ("keep", "share", 0.0, 1.0),
+    ("background", "idle_seconds", 0.0, 1e9),
+    ("retention", "session_days", 0.0, 1e6),
+    ("retention", "attempt_days", 0.0, 1e6),
 )
 """(group, field, least, most): what a number may be."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,11 +11,10 @@ from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request
 from foldmark.errors import NotFound, StaleBoundary, SummaryError, SummaryRejected
-from foldmark.events import Usage
 from foldmark.policy import Policy
 from foldmark.prefix import digest
 from foldmark.prices import Money, Price
-from foldmark.reports import Attempt, Outcome, Reason, Report, Spent
+from foldmark.reports import Attempt, Outcome, Reason, Report, Run, Spent, summed
 from foldmark.rounds import in_flight
 from foldmark.store import Frame, Key, ScopeState, Store, View
 from foldmark.watching import awaited
@@ -25,9 +24,10 @@ NOTHING = Spent()
 
 
 class Trial(NamedTuple):
-    """One attempt at a compaction: what its steps share. `before` is the size of the next request without it, `now`
-    when it began and `clock` what tells how late it is; `reported` what the provider said of the first request after
-    the compaction before (0: nothing)."""
+    """One attempt at a compaction: what its steps share. `before` is the size of the next request without it and
+    `least` the one that it has to come under, `now` when it began and `clock` what tells how late it is; `reported`
+    what the provider said of the first request after the compaction before (0: nothing); `run` how it is run, `covered`
+    how many events it newly covers and their tokens."""
 
     store: Store
     key: Key
@@ -40,6 +40,10 @@ class Trial(NamedTuple):
     clock: Callable[[], float]
     focus: str = ""
     reported: int = 0
+    run: Run = "caller"
+    least: int = 0
+    covered: tuple[int, int] = (0, 0)
+    upto: int | None = None
 
     @property
     def version(self) -> int:
@@ -55,16 +59,18 @@ class Trial(NamedTuple):
         """The note of it, as of the time when it ended: a call may have taken longer than a model should rest."""
         noted = Attempt(
             time=self.clock(), outcome=outcome, trigger=self.reason.trigger, before=self.before, head=self.view.head,
-            reported=self.reported, **fields,
+            reported=self.reported, run=self.run, **fields,
         )  # fmt: skip
         return _with_calls(noted, spent, money)
 
     def report(self, outcome: Outcome, spent: Spent = NOTHING, money: Money | None = None, **fields: Any) -> Report:
         """The report of it, at the old boundary unless there is a new one."""
-        fields = {"boundary": _boundary(self.view), **fields}
+        fields = {"boundary": _boundary(self.view), "failure": spent.kind, **fields}
+        events, tokens = self.covered
         return Report(
-            outcome=outcome, trigger=self.reason.trigger, before=self.before, resume=in_flight(self.view.events),
-            mode=spent.mode, calls=spent.calls, coverage=spent.coverage, cache=spent.cache, money=money, **fields,
+            outcome=outcome, trigger=self.reason.trigger, value=self.reason.value, threshold=self.reason.threshold,
+            before=self.before, events=events, tokens=tokens, resume=in_flight(self.view.events), mode=spent.mode,
+            calls=spent.calls, coverage=spent.coverage, cache=spent.cache, money=money, **fields,
         )  # fmt: skip
 
 
@@ -96,8 +102,21 @@ def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING, money: Mon
     why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
     if spent.kind != "resting":  # nothing was tried, and a note would make the rest longer
         trial.store.note(trial.key, trial.attempt("failed", spent, money, after=trial.before, reasons=why[:20]))
-    said = (str(error), *spent.warnings)
-    return trial.report("failed", spent, money, text=str(error), after=trial.before, reasons=why, warnings=said)
+    said, kind = (
+        (str(error), *spent.warnings),
+        spent.kind or ("invalid" if isinstance(error, SummaryRejected) else "error"),
+    )
+    return trial.report(
+        "failed", spent, money, text=str(error), after=trial.before, reasons=why, warnings=said, failure=kind
+    )
+
+
+def held_back(trial: Trial, reason: str) -> Report:
+    """A hook said no; it is asked again when one is due again. Noted once, however often it says the same."""
+    text = f"Held back by a hook: {reason}"
+    if not trial.view.attempts or trial.view.attempts[-1].reasons != (text,):
+        trial.store.note(trial.key, trial.attempt("deferred", after=trial.before, reasons=(text,)))
+    return trial.report("deferred", text=text, after=trial.before)
 
 
 def broken_off(trial: Trial, spent: Spent) -> None:
@@ -121,7 +140,7 @@ def applied(
     return trial.report(
         attempt.outcome, spent, money, text=trial.reason.text, epoch="compaction", reasons=spent.reasons,
         warnings=said, version=checkpoint.version, boundary=checkpoint.boundary, after=attempt.after,
-        target=trial.target,
+        target=trial.target, checkpoint=checkpoint.tokens,
     )  # fmt: skip
 
 
@@ -145,15 +164,10 @@ def _with_calls(attempt: Attempt, spent: Spent, money: Money | None = None) -> A
         failure=spent.kind,
         rests={name: attempt.time + seconds for name, seconds in spent.rests.items()},
         model=spent.calls[-1].asked,
-        usage=_sum(call.usage for call in spent.calls),
+        usage=summed(call.usage for call in spent.calls),
         seconds=sum(call.seconds for call in spent.calls),
         money=money,
     )
-
-
-def _sum(usages: Iterable[Usage]) -> Usage:
-    found = list(usages)
-    return Usage(**{field: sum(getattr(one, field) for one in found) for field in Usage.__struct_fields__})
 
 
 def _landing_warnings(checkpoint: Checkpoint, after: int, target: int) -> tuple[str, ...]:
@@ -179,8 +193,8 @@ def _boundary(view: View) -> int:
 def request_report(view: View, mark: Mark, frame: Frame) -> Report:
     """The report of a request before it is made to fit: its boundary and whether the stable prefix was broken.
 
-    A request breaks it when the mark moved, when a compaction came since the last one, or when the static prefix
-    is another; the first request of a scope breaks nothing.
+    A request breaks it when the mark moved, when a compaction (an undo, an edit) came since the last one, or when the
+    static prefix is another; the first request of a scope breaks nothing.
     """
     last = view.state.frame
     epoch = ""
@@ -188,11 +202,11 @@ def request_report(view: View, mark: Mark, frame: Frame) -> Report:
         if last.static_hash != frame.static_hash:
             epoch = "static prefix changed"
         elif view.checkpoint and view.checkpoint.version != view.state.last_version:
-            epoch = "compaction"
+            epoch = view.checkpoint.kind
         elif mark.seq != view.mark.seq or mark.options != view.mark.options:
             epoch = mark.reason
     elif view.checkpoint:
-        epoch = "compaction"
+        epoch = view.checkpoint.kind
     return Report(
         outcome="not_due", boundary=_boundary(view), version=view.checkpoint.version if view.checkpoint else 0,
         epoch=epoch, warnings=frame.warnings,

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
+import msgspec
+
 from foldmark import flows
+from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask
 from foldmark.drafts import Request
@@ -19,10 +22,12 @@ from foldmark.gauging import gauge
 from foldmark.joining import refused_again
 from foldmark.lineage import Line
 from foldmark.matter import Parent
+from foldmark.noticing import Notices
 from foldmark.observing import Sent, observed, reply_in
 from foldmark.overflowing import learned_limit
 from foldmark.policy import Policy
 from foldmark.reports import Report
+from foldmark.rounds import between_calls
 from foldmark.spending import coming
 from foldmark.store import Frame, ScopeState, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
@@ -34,8 +39,12 @@ from foldmark.wire import Overflow, by_name
 class Outgoing:
     """The requests of one session object, and what it remembers between them."""
 
-    def __init__(self, store: Store, artifacts: Artifacts, policy: Policy | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, artifacts: Artifacts, policy: Policy | None, clock: Callable[[], float], notices: Notices,
+        around: Around | None,
+    ) -> None:  # fmt: skip
         self._store, self._artifacts, self._clock = store, artifacts, clock
+        self._notices, self._around = notices, around
         self._framing = Framing(policy)
         self._awaited: Sent | None = None  # the last request built here, until its reply comes
         self._last: Request | None = None  # the last request built here
@@ -64,12 +73,27 @@ class Outgoing:
 
     def compaction(
         self, line: Line, given: Summarizer | Resolver | None, occasion: Occasion, policy: Policy | None = None, *,
-        why: str = "manual", sync: bool = True,
+        sync: bool = True,
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
         """The steps of a compaction of that line, as `tell`; a fork clones the request that would go out of it now."""
         parent = Parent(lambda: self.build(line, occasion.frame, policy, peek=True), self._last)
-        rules = self.policy(line, policy)
-        return tell(self._store, rules, given, occasion, why=why, clock=self._clock, parent=parent, sync=sync)
+        return tell(
+            self._store, self.policy(line, policy), given, occasion, clock=self._clock, parent=parent, sync=sync,
+            around=self._around, on_report=self._notices.report if self._notices else None,
+        )  # fmt: skip
+
+    def on_the_way(
+        self, line: Line, given: Summarizer | Resolver | None, occasion: Occasion, policy: Policy | None = None, *,
+        sync: bool = True,
+    ) -> Generator[Ask, Any, Report]:  # fmt: skip
+        """The steps of the compaction in front of a request, as `policy.run` says: whatever is due (`inline`), what is
+        due between two model calls of one run (`intra_run`), else what cannot wait any longer, by code alone."""
+        running = between_calls(self._store.view(line.key).events)
+        if running:
+            occasion = msgspec.structs.replace(occasion, run="intra_run")
+        if self.policy(line, policy).run == "inline" or (running and self.policy(line, policy).run == "intra_run"):
+            return self.compaction(line, given, occasion, policy, sync=sync)
+        return self.compaction(line, None, msgspec.structs.replace(occasion, cap_only=True), policy)
 
     def observe(self, line: Line, events: Iterable[Event]) -> None:
         """Learn from the usage that the reply to our last request reports, when it is among these events."""

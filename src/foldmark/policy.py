@@ -9,21 +9,36 @@ import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from foldmark.changing import changed, table
 from foldmark.errors import PolicyError
 from foldmark.options import RANGES as _RANGES
-from foldmark.options import TRIGGER_TOKENS, Admission, Budget, Cleanup, Expected, Layout, Pace, Shape, Tail
+from foldmark.options import (
+    TRIGGER_TOKENS,
+    Admission,
+    Background,
+    Budget,
+    Cleanup,
+    Expected,
+    Keep,
+    Layout,
+    Pace,
+    Retention,
+    Shape,
+    Tail,
+)
 from foldmark.prices import Price, PriceTable, price_of
 
 __all__ = [
-    "PRESETS", "Admission", "Budget", "Cleanup", "Expected", "Layout", "Pace", "Policy", "Run", "Shape", "Tail",
+    "PRESETS", "RUNS", "Admission", "Background", "Budget", "Cleanup", "Expected", "Keep", "Layout", "Pace", "Policy",
+    "Retention", "Run", "Shape", "Tail",
 ]  # fmt: skip
 
-Run = Literal["inline", "manual"]
+Run = Literal["inline", "intra_run", "background", "manual"]
+RUNS = get_args(Run)
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,6 +56,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     layout: Layout = Layout()
     expected: Expected = Expected()
     pace: Pace = Pace()
+    keep: Keep = Keep()
+    background: Background = Background()
+    retention: Retention = Retention()
     prices: Price | None = None
     """Prices of the model. Given, the rent rule decides when; None takes those of `price_table` for the running model;
     where that knows none, `budget.trigger_tokens` decides."""
@@ -50,7 +68,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What differs for some models: the beginning of a name, or a pattern with `*`, and the options that change. The
     longest that fits counts."""
     run: Run = "inline"
-    """`inline`: `Session.request` compacts first when due. `manual`: only `compact` does."""
+    """`inline`: `Session.request` compacts first when due. `intra_run`: it does so only between two model calls of one
+    run, and the end of the turn raises work for a `Worker`. `background`: every step raises work, and `request` waits
+    for no model; only the cap is answered at once, by code. `manual`: only `compact` does anything."""
     redact: bool = True
     """Replace secrets by labels wherever text leaves the log."""
     profiles: tuple[Any, ...] = ()
@@ -63,8 +83,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         for field, kind in _KINDS.items():
             if not isinstance(value := getattr(self, field), kind):
                 raise PolicyError(f"{field} is {value!r}; it takes {_NEEDED[field]}.")
-        if self.run not in ("inline", "manual"):
-            raise PolicyError(f"run is {self.run!r}; allowed are inline and manual.")
+        if self.run not in RUNS:
+            raise PolicyError(f"run is {self.run!r}; allowed are {', '.join(RUNS)}.")
         if self.triggers is not None and not callable(self.triggers):
             raise PolicyError("triggers takes a function (Moment) -> Reason | None; see foldmark.triggers.")
         for group, field, low, high in _RANGES:
@@ -145,8 +165,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def to_json(self) -> str:
         """All options as JSON, to keep with a session. Functions and tool profiles are code and stay out."""
-        tail = msgspec.structs.replace(self.tail, choose=None)
-        plain = msgspec.structs.replace(self, tail=tail, triggers=None, profiles=(), price_table=None, models={})
+        tail, keep = (msgspec.structs.replace(group, choose=None) for group in (self.tail, self.keep))
+        plain = msgspec.structs.replace(
+            self, tail=tail, keep=keep, triggers=None, profiles=(), price_table=None, models={}
+        )
         data = msgspec.to_builtins(plain)
         if self.models:
             data["models"] = {
@@ -199,6 +221,9 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     layout: Layout = Layout()
     expected: Expected = Expected()
     pace: Pace = Pace()
+    keep: Keep = Keep()
+    background: Background = Background()
+    retention: Retention = Retention()
     prices: Price | None = None
     price_table: dict[str, Any] | None = None
     models: dict[str, dict[str, Any]] = {}
@@ -222,7 +247,7 @@ PRESETS: dict[str, Callable[[], Policy]] = {
 
 _GROUPS = {
     "admission": Admission, "cleanup": Cleanup, "tail": Tail, "budget": Budget, "shape": Shape, "layout": Layout,
-    "expected": Expected, "pace": Pace,
+    "expected": Expected, "pace": Pace, "keep": Keep, "background": Background, "retention": Retention,
 }  # fmt: skip
 _CODE = ("triggers", "profiles")
 """Options that are code: they cannot stand in a file."""

@@ -20,25 +20,28 @@ class Made(Protocol):
     @property
     def call(self) -> ToolCall: ...
 
+    @property
+    def key(self) -> str: ...
+
 
 def read(
     events: Sequence[Event], bodies: Sequence[Body], calls: Mapping[str, Made], redact: Callable[[str], str]
 ) -> list[Reading]:
     """One reading per event. `calls` are those made earlier in the log; calls of this batch are found in it."""
     whole = {(body.seq, body.number): body.text for body in bodies}
-    here: dict[str, tuple[int, ToolCall]] = {}
+    here: dict[str, tuple[int, ToolCall, str]] = {}
     out: list[Reading] = []
     for event in events:
         made = tuple(_redacted(call, redact) for call in event.calls)
-        here.update({call.id: (event.seq, call) for call in made})
-        call, call_seq = None, 0
+        here.update({call.id: (event.seq, call, event.key) for call in made})
+        call, call_seq, call_key = None, 0, ""
         if result := event.result:
             if result.call_id in here:
-                call_seq, call = here[result.call_id]
+                call_seq, call, call_key = here[result.call_id]
             elif earlier := calls.get(result.call_id):
-                call_seq, call = earlier.seq, _redacted(earlier.call, redact)
+                call_seq, call, call_key = earlier.seq, _redacted(earlier.call, redact), earlier.key
         text = redact(words_of(event, whole)) if event.role != "control" else ""
-        out.append(Reading(event, text, made, call, call_seq))
+        out.append(Reading(event, text, made, call, call_seq, call_key))
     return out
 
 

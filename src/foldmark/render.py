@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from foldmark.authors import names_in
 from foldmark.checkpoint import Excerpt, Line, Name, Section
 
 TAG = "foldmark-checkpoint"
@@ -112,8 +113,10 @@ def render_names(names: Sequence[Name]) -> str:
 
 def opening(version: int, boundary: int, author: str = "code") -> str:
     """The first lines: what this is, who wrote it, what it covers, how to see more, and that it drives nothing."""
-    model = " ".join(escape(author.removeprefix("code").removeprefix(" and ")).split())[:80]
+    model, adopted, editor = (" ".join(escape(name).split())[:80] for name in names_in(author))
     told = f"; the narrative lines by {model}, checked against it" if model else ""
+    told += f"; one section adopted from {adopted}, not checked" if adopted else ""
+    told += f"; the narrative edited by {editor}" if editor else ""
     return (
         f'<{TAG} ref="compaction:{version}" covers="event:1-{boundary}">\n'
         f"Reference only: the record of this session up to event {boundary}, written by code from its log{told}. "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +13,9 @@ from foldmark.prices import Money
 Outcome = Literal["applied", "not_due", "deferred", "ineffective", "degraded", "failed"]
 COMMITTED = ("applied", "degraded")
 """Outcomes of an attempt that moved the boundary."""
+Run = Literal["caller", "intra_run", "background", "idle", "tool", "overflow"]
+"""How a compaction was run: asked for by the caller (or by the request on its way out), between two model calls of one
+run, by a worker, by a worker after a pause, by the agent through a tool, after a provider's refusal."""
 Status = Literal["raw", "demoted", "kept", "covered", "left_out"]
 
 
@@ -41,8 +45,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `head` was the newest seq. `calls` counts those of summary models, `model` was the last of them, `failure` what went
     wrong with it (a kind of `foldmark.failures`), `rests` the time before which a model (by name) should not be asked;
-    `usage`, `seconds` and `money` are what they took. `reported` is the size, by the provider's usage in our tokens, of
-    the first request after the compaction *before* this one: what that one really came to (0: not known).
+    `usage`, `seconds` and `money` are what they took. `run` says how it was run. `reported` is the size, by the
+    provider's usage in our tokens, of the first request after the compaction *before* this one: what that one really
+    came to (0: not known).
     """
 
     time: float
@@ -64,6 +69,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage = Usage()
     seconds: float = 0.0
     money: Money | None = None
+    run: Run = "caller"
 
 
 class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -112,10 +118,27 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one `compact` or `request` did. Sizes in tokens; `boundary` is a seq, 0 for none. `mode` is `code`,
     `standalone` or `fork`; `calls` are those of summary models, `coverage` the share of the covered text that they saw.
-    `resume`: a turn was in progress, so the agent should go on without a new message."""
+    `resume`: a turn was in progress, so the agent should go on without a new message.
+
+    `session` and `scope` are whose past it is, `run` how it was run, `time` when it began (Unix seconds) and `seconds`
+    how long it took. `value` and `threshold` are those of the trigger, in its own unit. `events` and `tokens` are what
+    is newly covered, `events` as a count; `checkpoint` is the size of the checkpoint that was written. `failure` says
+    in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or `invalid`: the
+    checkpoint itself did not pass validation)."""
 
     outcome: Outcome
     trigger: str = ""
+    value: float = 0.0
+    threshold: float = 0.0
+    session: str = ""
+    scope: str = ""
+    run: Run = "caller"
+    time: float = 0.0
+    seconds: float = 0.0
+    events: int = 0
+    tokens: int = 0
+    checkpoint: int = 0
+    failure: str = ""
     text: str = ""
     boundary: int = 0
     version: int = 0
@@ -132,3 +155,58 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache: str = ""
     money: Money | None = None
     resume: bool = False
+
+    @property
+    def estimated_tokens(self) -> int:
+        """Prompt tokens of the summary calls by our own count."""
+        return sum(call.tokens for call in self.calls)
+
+    @property
+    def usage(self) -> Usage:
+        """What the providers billed for the summary calls, summed: input, cache reads and writes, output."""
+        return summed(call.usage for call in self.calls)
+
+    @property
+    def cached_share(self) -> float | None:
+        """Share of the billed prompt tokens that came from the provider's cache; None where nothing was billed."""
+        billed = self.usage
+        return billed.cache_read / billed.input if billed.input else None
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One search or load: `what`, how many hits or events it brought, the characters of their text, how long it took.
+    Never the query, never text."""
+
+    what: Literal["search", "load"]
+    session: str
+    scope: str = ""
+    found: int = 0
+    characters: int = 0
+    time: float = 0.0
+    seconds: float = 0.0
+    failed: bool = False
+
+
+class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A change of work in the background: `raised` by an append (or by hand), `claimed` by a worker after `seconds` of
+    waiting, `done`, put off (`again`), given up (`given_up`), or `lost` to another worker. `wanted` is the event up to
+    which the scope is dirty."""
+
+    what: Literal["raised", "claimed", "done", "again", "given_up", "lost"]
+    session: str
+    scope: str = ""
+    wanted: int = 0
+    attempts: int = 0
+    time: float = 0.0
+    seconds: float = 0.0
+
+
+Observation = Report | Looked | Raised
+Observer = Callable[[Observation], Any]
+"""Is told of everything. What it raises is logged and changes nothing."""
+
+
+def summed(usages: Iterable[Usage]) -> Usage:
+    """Usages of several calls as one."""
+    found = list(usages)
+    return Usage(**{field: sum(getattr(one, field) for one in found) for field in Usage.__struct_fields__})

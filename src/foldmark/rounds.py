@@ -129,6 +129,17 @@ def in_flight(events: Sequence[Event]) -> bool:
     return last is not None and (last.role != "assistant" or bool(last.calls))
 
 
+def between_calls(events: Sequence[Event]) -> bool:
+    """Whether a run is under way: the agent has taken a step since the newest real user message, and goes on (its last
+    step called tools, or something came after it)."""
+    for event in reversed(events):
+        if event.is_user:
+            return False
+        if event.role == "assistant":
+            return in_flight(events)
+    return False
+
+
 def is_thinking(events: Sequence[Event]) -> bool:
     """Whether the run in progress, behind the newest real user message, holds thinking that its provider checks."""
     for event in reversed(events):

@@ -45,19 +45,24 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select(
-    view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark, *, more: int = 0, now: float = 0.0
-) -> Span | None:
+    view: View, events: Sequence[Event], policy: Policy, room: Room, mark: Mark, *, more: int = 0, now: float = 0.0,
+    upto: int | None = None,
+) -> Span | None:  # fmt: skip
     """Choose the span, or None when there is nothing to cover. `events` are the view's, already cleaned by `mark`;
-    `more` are tokens that the tail may take beyond its share, when a checkpoint could not use them.
+    `more` are tokens that the tail may take beyond its share, when a checkpoint could not use them. With `upto` (a seq)
+    somebody has chosen: whole rounds up to there go, whatever the shares say, but never the newest whole round.
 
     The tail is at least the newest whole round (and any round with an open call), at most the tail's share of the
     landing; the checkpoint never gets less than 2,000 tokens for it. What `policy.tail` holds back besides stays raw up
     to half the cap.
     """
     all_rounds = rounds(events)
-    stay, warnings = _tail(all_rounds, held_from(events, policy.tail, now), policy, room, more)
+    if upto is None:
+        stay, warnings = _tail(all_rounds, held_from(events, policy.tail, now), policy, room, more)
+    else:
+        stay, warnings = _behind(all_rounds, upto), ()
     going = all_rounds[: len(all_rounds) - len(stay)]
-    if not going and view.checkpoint is None:
+    if not going and (upto is not None or view.checkpoint is None or not view.checkpoint.boundary):
         return None
     covered = tuple(event for one in going for event in one.events)
     tail = tuple(event for one in stay for event in one.events)
@@ -67,10 +72,11 @@ def select(
     kept_tokens = cost(kept) + KEPT_HEADING * len(kept)
     left = room.landing - tail_tokens - kept_tokens - MESSAGE_OVERHEAD
     floor = min(CHECKPOINT_FLOOR, room.landing // 4)
+    what = "the newest whole round" if upto is None else f"what stays raw behind event:{boundary}"
     if left < floor:
         warnings = (
             *warnings,
-            f"The landing of {room.landing:,} tokens above the static prefix is passed: the newest whole round "
+            f"The landing of {room.landing:,} tokens above the static prefix is passed: {what} "
             f"takes {tail_tokens:,}, kept messages {kept_tokens:,}, and the checkpoint gets at least {floor:,}.",
         )
     return Span(
@@ -166,6 +172,19 @@ def _tail(
         used += size
         finished += one.is_finished
     return stay, ()
+
+
+def _behind(all_rounds: Sequence[Round], upto: int) -> list[Round]:
+    """The rounds that stay when somebody says up to where all goes: those that end behind it, and the newest that an
+    assistant has finished."""
+    stay: list[Round] = []
+    finished = False
+    for one in reversed(all_rounds):
+        if one.last <= upto and finished:
+            break
+        stay.insert(0, one)
+        finished = finished or one.is_finished
+    return stay
 
 
 def _shortened(view: View, tail: Sequence[Event]) -> frozenset[int]:

@@ -14,6 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from foldmark import flows
+from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask, Model
 from foldmark.control import Control
@@ -23,13 +24,15 @@ from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed
 from foldmark.framing import ASSUMED, Said
+from foldmark.hooked import HeldBack, as_recorded, held_back, unheld
 from foldmark.joining import joined, moved
 from foldmark.lineage import caught_up, described, finite, insisted, located, offered, opened, remembered
 from foldmark.memory import MemoryStore
+from foldmark.noticing import Notices
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.refs import event_ref
-from foldmark.reports import Entry, Report
+from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
 from foldmark.store import Context, Key, Sees, SessionInfo, Store, Where
@@ -39,12 +42,14 @@ from foldmark.written import without_checkpoint
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What came of recording: the newest event's `ref` and `seq`, all `refs`, and how many were `known` already."""
+    """What came of recording: the newest event's `ref` and `seq`, all `refs`, and how many were `known` already.
+    `held_back` are the events that a hook of the store kept out of the log, each with its reason."""
 
     ref: str
     seq: int
     refs: tuple[str, ...] = ()
     known: int = 0
+    held_back: tuple[HeldBack, ...] = ()
 
 
 class Session:
@@ -58,6 +63,9 @@ class Session:
     models, prompt, hooks and limits by tenant, session or request. It is called when a compaction is due, under the
     lock, so it should be quick. When and how far is compacted stays with `policy`: by tenant and session it is given
     here, by request to `request` and `compact`.
+
+    `on_report` is called with the report of every attempt at a compaction, due or not, `observer` with everything that
+    can be counted (`foldmark.reports.Observation`; never text). `around` sees each plan before it is carried out.
     """
 
     awaits = False
@@ -68,14 +76,16 @@ class Session:
         policy: Policy | None = None, model: Model | Sequence[Model] | None = None,
         summarizer: Summarizer | Resolver | None = None, tenant: str = "local", user: str = "local",
         scope: str = "", sees: Sees = "all", clock: Callable[[], float] = time.time,
-        new_id: Callable[[], str] = lambda: uuid4().hex[:12],
+        new_id: Callable[[], str] = lambda: uuid4().hex[:12], around: Around | None = None,
+        on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None,
     ) -> None:  # fmt: skip
         self.store: Store = store if store is not None else MemoryStore()
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
         self.summarizer = chosen(model, summarizer, sync=True)
         self.lock = threading.RLock()
         self._root, self._clock, self._new_id = session, finite(clock), new_id
-        self._out = Outgoing(self.store, self.artifacts, policy, self._clock)
+        self._notices = Notices(on_report, observer)
+        self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
         self._line = opened(self.store, Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees))
 
     @property
@@ -100,8 +110,11 @@ class Session:
 
     @property
     def control(self) -> Control:
-        """What people do: pin, unpin, history, delete."""
-        return Control(self.store, self.artifacts, self.key)
+        """What people do: plan and preview, pin, edit, undo and adopt, history, delete."""
+        return Control(
+            self.store, self.artifacts, self._line, self._out, clock=self._clock, lock=self.lock,
+            summarizer=self.summarizer, on_report=self._notices.report if self._notices else None,
+        )  # fmt: skip
 
     @property
     def system(self) -> str:
@@ -124,7 +137,7 @@ class Session:
             done = insisted(lambda: self._append(events))
         seqs = sorted(event.seq for event in (*done.new, *done.known))
         refs = tuple(event_ref(seq) for seq in seqs)
-        return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known))
+        return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), held_back(done))
 
     def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
         """Record; with `head` only when the log still ends there. Raises HeadMoved."""
@@ -159,10 +172,12 @@ class Session:
         older copy, and nothing happens.
         """
         with self.lock:
+            left = unheld(self.store, self.key, events)  # without what a hook held back when the list came before
             self._line, found = located(
-                self.store, self.artifacts, self._line, events, root=self._root, retry=retry, new_id=self._new_id
-            )
-            return found
+                as_recorded(self.store), self.artifacts, self._line, left.events, root=self._root, retry=retry,
+                new_id=self._new_id,
+            )  # fmt: skip
+            return msgspec.structs.replace(found, known=found.known + left.held, seqs=left.seqs(found.seqs))
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Set the static prefix: system text and tool schemas. Kept with the session."""
@@ -205,10 +220,10 @@ class Session:
         self.describe(system=system, tools=tools)
         line, said = self._line, Said(window, max_output, wire, model, policy)
         frame = self._out.frame(line, said, keep=True)
-        if self._out.policy(line, policy).run != "inline":
+        if self._out.policy(line, policy).run == "manual":
             return self._out.build(line, frame, policy)
         occasion = Occasion(key=line.key, frame=frame, focus=focus, context=context or {})
-        report = yield from self._out.compaction(line, self.summarizer, occasion, policy, sync=not self.awaits)
+        report = yield from self._out.on_the_way(line, self.summarizer, occasion, policy, sync=not self.awaits)
         if self._line._replace(info=line.info) != line:  # `follow` was called while a model was asked
             frame = self._out.frame(self._line, said, keep=True)
         made = self._out.build(self._line, frame, policy)
@@ -237,11 +252,15 @@ class Session:
     def compact_steps(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
         context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
+        run: Run = "caller", lease: int | None = None,
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
-        """The steps of `compact`, for a driver of your own, as `request_steps`."""
+        """The steps of `compact`, for a driver of your own, as `request_steps`. `run` says in the report how it is run;
+        `lease` is the token of claimed work: the commit is refused once another worker holds it."""
         line, given = self._line, None if by_code else self.summarizer
         frame = self._out.frame(line, Said(window, max_output, policy=policy), keep=True)
-        occasion = Occasion(key=line.key, frame=frame, force=force, focus=focus, context=context or {})
+        occasion = Occasion(
+            key=line.key, frame=frame, force=force, focus=focus, context=context or {}, run=run, lease=lease
+        )
         return (yield from self._out.compaction(line, given, occasion, policy, sync=not self.awaits))
 
     def overflowed(self, error: Any) -> Report | None:
@@ -257,14 +276,17 @@ class Session:
                 return None
             if report := self._out.learn(line, frame, found):
                 return report
-            occasion = Occasion(key=line.key, frame=frame, force=True)
-            return drive(self._out.compaction(line, None, occasion, why="overflow"), self.lock)
+            occasion = Occasion(key=line.key, frame=frame, force=True, why="overflow", run="overflow")
+            return drive(self._out.compaction(line, None, occasion), self.lock)
 
     # -- a fact is recovered
 
     def search(self, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
         """Events and artifacts that match, best first. `where`: session (its lineage), children, or user."""
-        return flows.search(self.store, self.key, query, limit=limit, where=where)
+        with self._notices.looking("search", self.key, self._clock()) as brought:
+            hits = flows.search(self.store, self.key, query, limit=limit, where=where)
+            brought(len(hits), sum(len(hit.snippet) for hit in hits))
+        return hits
 
     def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
         """Open a ref: an event with its neighbours (`before`, `after` count events), lines or bytes of an artifact,
@@ -272,7 +294,10 @@ class Session:
 
         Raises NotFound.
         """
-        return flows.load(self.store, self.artifacts, self.key, ref, before=before, after=after, limit=limit)
+        with self._notices.looking("load", self.key, self._clock()) as brought:
+            found = flows.load(self.store, self.artifacts, self.key, ref, before=before, after=after, limit=limit)
+            brought(len(found.events), len(found.text))
+        return found
 
     def peek(self, wire: Any = None) -> Request:
         """The next request as it would go out now. Nothing is stored and nothing is compacted."""

@@ -56,7 +56,7 @@ def spent(calls: Sequence[Call], policy: Policy, gauge: Gauge, after: int) -> tu
         if units is None:
             warnings.append(f"The price of {call.model} is not known; its call is not in the sum.")
         paid += units or 0.0
-    found = money(prices, before=sizes.whole, after=after, static=gauge.room.static, alive=sizes.alive, call=paid)
+    found = money(prices, before=sizes.sent, after=after, static=gauge.room.static, alive=sizes.alive, call=paid)
     if found.is_loss:
         warnings.append(found.text)
     return found, tuple(dict.fromkeys(warnings))

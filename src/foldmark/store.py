@@ -74,11 +74,13 @@ def meter_name(wire: str, model: str) -> str:
 
 
 class OpenCall(msgspec.Struct, frozen=True):
-    """A call and where it was made; `answered` is the seq of its result, 0 while there is none."""
+    """A call and where it was made: at which `seq`, by an event of which `key`; `answered` is the seq of its result, 0
+    while there is none."""
 
     seq: int
     call: ToolCall
     answered: int = 0
+    key: str = ""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,13 +228,46 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """A scope that is dirty up to event `wanted`; `token` fences the worker that holds the lease."""
+    """A scope that is dirty up to event `wanted` since the time `since`; `token` fences the worker that holds the lease
+    until `lease_until`. `attempts` counts the claims since it was last settled as done, this one included."""
 
     key: Key
     wanted: int
     done: int
     token: int = 0
     lease_until: float = 0.0
+    since: float = 0.0
+    attempts: int = 0
+
+
+class Raising(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which work an append raises: `after` the end of every step (final assistant text, complete tool rounds), of a
+    turn (final assistant text alone), or never; not to be claimed before the time `not_before` (each append that the
+    scope sees moves it on).
+
+    `scopes` are the keys whose scopes get work, each with all below it (None: every scope that exists). The whole
+    session's scope follows `whole_session` alone: None when it exists, True always (it is made then), False never."""
+
+    after: Literal["steps", "turns", "nothing"] = "steps"
+    not_before: float = 0.0
+    scopes: tuple[str, ...] | None = None
+    whole_session: bool | None = None
+
+    def allows(self, key: Key) -> bool:
+        """Whether that scope, which exists, gets work."""
+        if key.sees == "all" and not key.scope:
+            return self.whole_session is not False
+        return self.scopes is None or any(sees(one, key.scope, "subtree") for one in self.scopes if one)
+
+
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that waits: how many scopes are `dirty`, how many of them are `leased` just now or `resting` (not to be
+    claimed yet), and for how many seconds the oldest that could be claimed has waited."""
+
+    dirty: int = 0
+    leased: int = 0
+    resting: int = 0
+    oldest_seconds: float = 0.0
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -274,10 +309,11 @@ class Store(Protocol):
         pieces: Sequence[Piece] = (),
         tally: Tally | None = None,
         now: float,
+        raising: Raising = Raising(),
     ) -> None:
-        """Write all in one transaction and raise work rows. `tally` holds the context's counts and these events, when
-        the caller has counted them; it is the store's from now on. Raises HeadMoved when the head is not `head` any
-        more."""
+        """Write all in one transaction and raise work rows, as `raising` says. `tally` holds the context's counts and
+        these events, when the caller has counted them; it is the store's from now on. Raises HeadMoved when the head is
+        not `head` any more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""
@@ -348,13 +384,28 @@ class Store(Protocol):
     def hashes(self, tenant: str) -> set[str]:
         """Artifact hashes that events of the tenant still refer to."""
 
-    def claim(self, now: float, lease_seconds: float) -> Work | None:
-        """Take the oldest dirty scope whose lease is free. The token fences every earlier holder of the
-        lease."""
+    def enlist(self, key: Key) -> None:
+        """Make a scope exist, as a request of it does: from now on appends raise work for it."""
 
-    def settle(self, work: Work) -> bool:
-        """The claimed work is done up to `work.wanted`, committed or not: frees the lease. False when another
-        worker holds it by now (nothing is changed then)."""
+    def scopes(self, key: Key) -> list[Key]:
+        """The scopes of the session that exist: requested, enlisted, or with a checkpoint of their own."""
+
+    def want(self, key: Key, now: float) -> None:
+        """Mark a scope dirty up to the head by hand, to be claimed at once; it is enlisted with it."""
+
+    def claim(self, now: float, lease_seconds: float) -> Work | None:
+        """Take the oldest dirty scope whose lease is free, in a session of which no scope is leased. The token fences
+        every earlier holder of the lease."""
+
+    def extend(self, work: Work, until: float) -> bool:
+        """Hold the lease until then. False when another worker holds it by now."""
+
+    def settle(self, work: Work, *, again: float | None = None) -> bool:
+        """The claimed work is done up to `work.wanted`, committed or not: frees the lease. With `again` it is not done
+        and may be claimed from that time on. False when another worker holds it by now (nothing is changed then)."""
+
+    def backlog(self, now: float) -> Backlog:
+        """What waits, over all tenants."""
 
     def close(self) -> None:
         """Release connections."""

@@ -16,6 +16,7 @@ from foldmark.changing import check_name
 from foldmark.checkpoint import Item
 from foldmark.errors import PolicyError
 from foldmark.events import Event, ToolCall
+from foldmark.reports import Run
 from foldmark.store import Frame, Key
 
 PLACEHOLDERS = ("conversation_text", "previous_summary", "max_summary_words")
@@ -213,14 +214,22 @@ class Summarizer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a resolver is told: whose session, for which frame, and what was asked. `context` is what the caller passed
-    to `compact(context=…)`."""
+    """A compaction that is asked for, as a resolver is told of it: whose session, for which frame, and what was asked.
+    `context` is what the caller passed to `compact(context=…)`, `why` names a forced one in its report, `run` says how
+    it is run; `lease` is the token of the work that a worker holds, which the commit checks. `cap_only`: nothing but
+    the cap is a reason, since whoever asks may not wait. `upto` is the last event (a seq) that may go, where somebody
+    chose it."""
 
     key: Key
     frame: Frame
     force: bool = False
     focus: str = ""
     context: Mapping[str, Any] = {}
+    why: str = "manual"
+    run: Run = "caller"
+    lease: int | None = None
+    cap_only: bool = False
+    upto: int | None = None
 
 
 Resolver = Callable[[Occasion], "Summarizer | Any | None"]

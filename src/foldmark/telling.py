@@ -5,38 +5,74 @@ who makes the calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from foldmark import flows
-from foldmark.asking import Ask
+from foldmark.around import Around, Consulted
+from foldmark.asking import Ask, Chore
 from foldmark.driving import place
-from foldmark.joining import deferred
+from foldmark.errors import FoldmarkError
+from foldmark.joining import broken, deferred, signed
 from foldmark.matter import Parent
 from foldmark.policy import Policy
 from foldmark.redact import redactor
-from foldmark.reports import Report
+from foldmark.reports import Attempt, Report
 from foldmark.resolving import resolved
 from foldmark.store import Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 
+OnReport = Callable[[Report], Any]
+"""Is told of an attempt."""
+
 
 def tell(
-    store: Store, policy: Policy, given: Summarizer | Resolver | None, occasion: Occasion, *, why: str = "manual",
-    clock: Callable[[], float], parent: Parent, sync: bool,
+    store: Store, policy: Policy, given: Summarizer | Resolver | None, occasion: Occasion, *,
+    clock: Callable[[], float], parent: Parent | None = None, sync: bool = True, around: Around | None = None,
+    on_report: OnReport | None = None,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
     """The steps of a compaction of `occasion.key`; what a session moves to meanwhile is none of it.
 
     `given` is who is asked, or the function that chooses (None: code alone). `sync` refuses async models. While another
     compaction of the line asks, in this process, one that is due is reported as `deferred`, unless it is forced.
+    `around` sees a plan and what came of it; `on_report` gets the report of every attempt, due or not, also of one that
+    is broken off (outside the lock, but for that one). It must not raise.
     """
+    began, hooks = clock(), Consulted(around)
 
     def steps(summarizer: Summarizer | flows.Choice | None) -> Generator[Ask, Any, Report]:
         return flows.compact(
-            store, policy, occasion.key, frame=occasion.frame, now=clock(), clock=clock, force=occasion.force, why=why,
-            focus=occasion.focus, context=occasion.context, summarizer=summarizer, parent=parent,
-        )  # fmt: skip
+            store, policy, occasion, now=began, clock=clock, summarizer=summarizer, parent=parent, hooks=hooks
+        )
 
+    try:
+        report = signed((yield from _told_once(store, policy, given, occasion, sync, steps)), occasion, began, clock())
+    except BaseException as error:
+        report = signed(broken(error, _noted(store, occasion, began)), occasion, began, clock())
+        hooks.tell(report)
+        if on_report:
+            on_report(report)
+        raise
+    hooks.tell(report)
+    if on_report:
+        yield Chore(partial(on_report, report))  # type: ignore[misc]  # drivers do chores outside the lock
+    return report
+
+
+def _noted(store: Store, occasion: Occasion, began: float) -> Attempt | None:
+    """What was noted of an attempt that was broken off, if anything."""
+    try:
+        last = store.view(occasion.key).attempts[-1:]
+    except FoldmarkError:
+        return None
+    return last[0] if last and last[0].outcome == "failed" and last[0].time >= began else None
+
+
+def _told_once(
+    store: Store, policy: Policy, given: Summarizer | Resolver | None, occasion: Occasion, sync: bool,
+    steps: Callable[[Summarizer | flows.Choice | None], Generator[Ask, Any, Report]],
+) -> Generator[Ask, Any, Report]:  # fmt: skip
     if given is None:
         return (yield from steps(None))
     with place((_place_of(store), occasion.key)) as free:  # a past is told once at a time, unless a person insists

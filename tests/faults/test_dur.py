@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from scenes import RAW, SMALL, checked, child, classes, fresh, pair, pairs_of, text_of
+from scenes import EVERY_WIRE, RAW, SMALL, checked, child, classes, fresh, pair, pairs_of, text_of
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore
 from foldmark.errors import StoreError
@@ -232,6 +232,82 @@ def test_editing_a_covered_message_leaves_the_record_above_it_behind(store: Any)
     assert checked(session, window=128_000).payload()["messages"] == edited
     assert len(session.store.log(old)) == 20
     assert fresh(SMALL, store).control.history(), "the old line keeps its record"
+
+
+def test_an_undo_to_before_a_compaction_gives_the_earlier_prompt_back(store: Any) -> None:
+    """S-DUR-06: twenty messages, a compaction after sixteen, then undo: the request is exactly the list, on every
+    wire."""
+    session = fresh(Policy.coding(budget={"target_tokens": 1_500}, admission=RAW, run="manual"), store)
+    messages = story()
+    session.follow(messages[:16], wire=openai_chat)
+    before = [session.peek(wire=each).payload() for each in EVERY_WIRE]
+    assert session.compact(force=True, window=128_000).outcome == "applied"
+    session.control.undo()
+    assert [session.peek(wire=each).payload() for each in EVERY_WIRE] == before
+    assert session.peek(wire=openai_chat).payload()["messages"] == messages[:16]
+    session.follow(messages, wire=openai_chat)
+    assert checked(session, window=128_000).payload()["messages"] == messages
+
+
+def test_nested_compactions_are_undone_one_by_one_and_to_the_very_start(store: Any) -> None:
+    """S-DUR-06: nested compactions: nothing stays hidden behind a record that is not shown any more."""
+    session = fresh(Policy.coding(budget={"target_tokens": 1_500}, admission=RAW, run="manual"), store)
+    messages = story(40)
+    shown = []
+    for end in (14, 26, 40):
+        session.follow(messages[:end], wire=openai_chat)
+        shown.append(session.peek(wire=openai_chat).payload()["messages"])
+        assert session.compact(force=True, window=128_000).outcome == "applied"
+    for version, before in ((2, shown[2]), (1, shown[1]), (0, shown[0])):
+        session.control.undo(version)
+        made = session.peek(wire=openai_chat).payload()["messages"]
+        assert made[: len(before)] == before
+        assert made[-1] == messages[-1]
+        assert set(classes(session)) == set(range(1, 41))
+    assert made == messages
+    assert [one.version for one in session.control.history()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_editing_a_record_by_hand_invalidates_it_and_loses_nothing(store: Any) -> None:
+    """S-DUR-06: what a person edits is a new record above the same past; the one before it comes back by undo."""
+    session = fresh(Policy.coding(budget={"target_tokens": 1_500}, admission=RAW, run="manual"), store)
+    session.follow(story(), wire=openai_chat)
+    session.compact(force=True, window=128_000)
+    before = session.peek(wire=openai_chat).payload()
+    session.control.edit({"decisions": ["The retry goes"]}, author="Ann")
+    assert "The retry goes" in text_of(checked(session, window=128_000).payload())
+    session.control.undo()
+    assert session.peek(wire=openai_chat).payload() == before
+    assert len(session.store.log(session.key)) == 20
+
+
+@pytest.mark.parametrize("table", ["checkpoint", "scope_state"])
+@pytest.mark.parametrize("verb", ["undo", "edit", "adopt"])
+def test_a_failed_write_of_a_person_leaves_the_old_state(tmp_path: Path, verb: str, table: str) -> None:
+    """S-DUR-01: what people do is all or nothing, too."""
+    path = tmp_path / "agent.db"
+    session = fresh(SMALL.replace(run="manual"), SQLiteStore(path))
+    session.record(user("Go. Never touch the schema."), *pairs_of(24, 150))
+    session.compact(force=True)
+    session.record(*pairs_of(24, 150, start=30), user("And?"))
+    newest = session.store.event(session.key, "90").id
+
+    def change() -> None:
+        hand = session.control
+        {
+            "undo": hand.undo,
+            "edit": lambda: hand.edit({"decisions": ["Wait"]}, pin=["event:2"]),
+            "adopt": lambda: hand.adopt("All is well.", event_id=newest),
+        }[verb]()
+
+    before = state_of(session)
+    with Spoiled(path, table):
+        assert failing(change)
+        assert state_of(session) == before
+        assert state_of(fresh(SMALL, SQLiteStore(path))) == before
+    change()
+    assert len(session.control.history()) == 2
+    checked(session)
 
 
 def test_success_is_said_only_after_the_commit(tmp_path: Path) -> None:

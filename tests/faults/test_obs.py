@@ -54,6 +54,27 @@ def test_focus_says_how_and_never_what(focus: str) -> None:
     assert reports[0] == reports[1]
 
 
+def test_a_dry_run_lists_what_goes_before_anything_does_and_undo_brings_it_back() -> None:
+    """S-OBS-05: `compact('only the shell results')` by someone who means a selection: the plan shows that everything
+    would go, `upto` is what selects, and what was done is undone."""
+    whole = {"demote": False, "superseded": False, "duplicates": False}
+    session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW, run="manual", cleanup=whole))
+    session.record(user("Go. Never touch the schema."), *pairs_of(30, 300))
+    before, state = checked(session, window=128_000).payload(), session.store.view(session.key)
+    plan = session.control.plan(force=True, focus="only the shell results")
+    assert session.store.view(session.key) == state
+    listed = {one.seq for one in (*plan.goes, *plan.kept, *plan.stays)}
+    assert listed == set(range(1, 62)), "every event stands in one of the three lists"
+    chosen = session.control.plan(force=True, focus="only the shell results", upto="event:51")
+    assert {one.seq for one in (*chosen.goes, *chosen.kept)} == set(range(1, 52))
+    report = session.compact(force=True, focus="only the shell results")
+    assert {one.seq for one in plan.goes} == {
+        seq for seq, status in classes(session).items() if status == "covered" and seq <= report.boundary
+    }
+    session.control.undo()
+    assert session.peek(wire=openai_chat).payload() == before
+
+
 def test_every_attempt_leaves_exactly_one_note_and_a_check_leaves_none() -> None:
     """S-OBS-01 without hooks: applied and ineffective are noted once each, not_due never."""
     session = fresh(Policy.coding(budget={"target_tokens": 4_000}, admission=RAW))

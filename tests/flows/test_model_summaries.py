@@ -236,7 +236,7 @@ def test_formatters_choose_what_a_model_reads_and_prompts_how_it_is_asked() -> N
 
 def test_a_report_says_what_the_summary_cost_and_what_it_saves() -> None:
     model = ScriptedModel(Reply(text=GOOD, usage=Usage(input=40_000, output=400)), name="claude-haiku-4-5")
-    made = grown(model=model, policy=Policy.coding(prices=PRICES))
+    made = grown(model=model, policy=Policy.coding(prices=PRICES, cleanup={"keep_results": 1_000}))
     report = made.compact(force=True)
     assert report.money
     assert report.money.call > 0
@@ -245,6 +245,16 @@ def test_a_report_says_what_the_summary_cost_and_what_it_saves() -> None:
     assert made.store.view(made.key).attempts[-1].money == report.money
     unknown = grown(model=ScriptedModel(GOOD, name="nobody"), policy=Policy.coding(prices=PRICES)).compact(force=True)
     assert any("price of nobody is not known" in warning for warning in unknown.warnings)
+
+
+def test_what_cleanup_alone_would_take_is_no_saving_of_a_compaction() -> None:
+    made = grown(policy=Policy.coding(prices=PRICES))
+    alone = made.peek().tokens.total
+    report = made.compact(force=True)
+    assert alone < report.after < report.before
+    assert report.money
+    assert report.money.saving < 0
+    assert any(f"would have brought the next request to {alone:,} tokens" in warning for warning in report.warnings)
 
 
 def test_a_too_long_refusal_is_learned_and_answered_once() -> None:

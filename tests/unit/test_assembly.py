@@ -5,9 +5,22 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from foldmark.assembly import NO_RESULT, assemble, checkpoint_message, repair
+from foldmark.assembly import IN_SYSTEM, NO_RESULT, NOT_SHOWN, assemble, checkpoint_message, head_tokens, repair
 from foldmark.checkpoint import Checkpoint
-from foldmark.events import Artifact, Event, Text, ToolCall, assistant, control, result, user
+from foldmark.drafts import cost, static_tokens
+from foldmark.events import (
+    Artifact,
+    Event,
+    Image,
+    Reasoning,
+    Text,
+    ToolCall,
+    assistant,
+    control,
+    injected,
+    result,
+    user,
+)
 from foldmark.policy import Layout
 from foldmark.reports import Change
 from making import numbered, tool_round
@@ -152,3 +165,81 @@ def test_the_state_bar_is_an_ephemeral_suffix(bar: str) -> None:
     draft = assemble(None, (), numbered(user("hi")), "", (), Layout(), bar=bar)
     assert draft.suffix == bool(bar)
     assert draft.messages[-1].text == (bar or "hi")
+
+
+def blank(_: str) -> str:
+    return ""
+
+
+def framed(text: str) -> str:
+    return f"Long ago, says the host: {text}"
+
+
+@pytest.mark.parametrize("tail", [[], [user("  ")], [assistant("Yes.")], [control("change", {"n": 1})]])
+def test_a_checkpoint_in_the_system_text_leaves_a_user_message_to_begin_with(tail: list[Event]) -> None:
+    """S-PAIR-16: whatever the tail is, there is a conversation, and it does not begin with the assistant."""
+    draft = assemble(checkpoint(), (), numbered(*tail), "SYSTEM", (), Layout(checkpoint="system"))
+    assert (draft.messages[0].role, draft.messages[0].origin, draft.messages[0].text) == ("user", "injected", IN_SYSTEM)
+    assert draft.head == 1
+
+
+@pytest.mark.parametrize(
+    "tail", [[user("Hi")], [injected("[note]")], [Event(role="user", parts=(Image(url="https://e.org/a"),))]]
+)
+def test_a_tail_that_begins_with_a_user_message_needs_no_opening(tail: list[Event]) -> None:
+    draft = assemble(checkpoint(), (), numbered(*tail), "", (), Layout(checkpoint="system"))
+    assert (draft.head, len(draft.messages), draft.system) == (0, 1, "CHECKPOINT")
+
+
+def test_framed_text_stands_where_the_checkpoint_stands() -> None:
+    tail = numbered(user("Go on"))
+    in_user = assemble(checkpoint(), (), tail, "SYSTEM", (), Layout(format=framed))
+    in_system = assemble(checkpoint(), (), tail, "SYSTEM", (), Layout(checkpoint="system", format=framed))
+    assert in_user.messages[0].text == "Long ago, says the host: CHECKPOINT"
+    assert in_system.system == "SYSTEM\n\nLong ago, says the host: CHECKPOINT"
+
+
+@pytest.mark.parametrize("place", ["user", "system"])
+def test_where_the_framing_is_empty_the_kept_ones_stand_alone_and_nothing_else_is_shown(place: str) -> None:
+    kept = numbered(assistant("The port is 8443."), user("Fix it"))
+    layout = Layout(checkpoint=place, format=blank)  # type: ignore[arg-type]
+    draft = assemble(checkpoint(kept=(1, 2)), kept, numbered(assistant("Yes.")), "SYSTEM", (), layout)
+    assert draft.system == "SYSTEM"
+    assert [message.text for message in draft.messages] == [
+        "Pinned, from assistant (event:1), verbatim:\nThe port is 8443.",
+        "Fix it",
+        "Yes.",
+    ]
+    assert draft.messages[1] == kept[1], "the user's own message, not a quotation"
+    bare = assemble(checkpoint(), (), numbered(assistant("Yes.")), "", (), layout)
+    assert [message.text for message in bare.messages] == [NOT_SHOWN, "Yes."]
+    assert bare.system == ""
+
+
+@pytest.mark.parametrize("function", [None, framed, blank])
+@pytest.mark.parametrize("place", ["user", "system"])
+def test_the_head_is_counted_as_it_is_shown(place: str, function: object) -> None:
+    kept = numbered(user("Fix it"))
+    layout = Layout(checkpoint=place, format=function)  # type: ignore[arg-type]
+    draft = assemble(checkpoint(kept=(1,)), kept, numbered(assistant("Yes.")), "SYSTEM", (), layout)
+    shown = static_tokens(draft.system, ()) - static_tokens("SYSTEM", ()) + cost(draft.messages[: draft.head])
+    assert head_tokens(checkpoint(kept=(1,)), kept, layout) == pytest.approx(shown, abs=1)  # the blank line between
+
+
+def test_two_framings_of_one_checkpoint_are_told_apart_by_their_id() -> None:
+    ids = {checkpoint_message(checkpoint(), (), Layout(format=one)).id for one in (None, framed, str.lower)}
+    assert len(ids) == 3
+    assert "checkpoint:1" in ids
+
+
+def test_a_kept_step_is_quoted_without_its_thinking_and_a_kept_result_with_its_images() -> None:
+    image = Image(media_type="image/png", data="iVBORw0KGgo=")
+    thought = Reasoning("hmm", "anthropic", {"type": "thinking", "thinking": "hmm", "signature": "s"})
+    step = Event(role="assistant", origin="agent", parts=(thought, Text("Look."), ToolCall("c", "shot", "{}")))
+    kept = numbered(step, result("c", "a screen", name="shot", images=(image,)))
+    parts = checkpoint_message(checkpoint(kept=(1, 2)), kept).parts
+    assert not [part for part in parts if isinstance(part, Reasoning)]
+    assert parts[-2:] == (Text("a screen"), image)
+    alone = assemble(checkpoint(kept=(1, 2)), kept, (), "", (), Layout(checkpoint="system")).messages
+    assert [message.role for message in alone] == ["user", "user"]
+    assert alone[1].parts[-1] == image

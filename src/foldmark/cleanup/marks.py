@@ -141,8 +141,10 @@ def next_mark(
         return mark_at(view.events, policy, "cleanup options changed", now, old, view.pins)
     floor = floor_tokens if floor_tokens is not None else room.quiet if room else policy.budget.trigger_tokens // 2
     above = _size(view, old, policy)
-    waits = policy.cleanup.bound_thinking and room is not None and above < room.cap and is_thinking(view.events)
-    if above <= floor or waits:
+    below_cap = room is None or above < room.cap
+    waits = policy.cleanup.bound_thinking and room is not None and below_cap and is_thinking(view.events)
+    held = below_cap and above < view.state.held  # an undo asked for what was there: no cleanup takes it away again
+    if above <= floor or waits or held:
         return old
     reason = _reason(view, policy, frame, now)
     mark = mark_at(view.events, policy, reason or f"over {floor:,} tokens", now, old, view.pins)

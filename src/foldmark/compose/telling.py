@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foldmark.authors import editor_of
 from foldmark.checkpoint import Field, Item, Line, Section
 from foldmark.compose.filling import Page
 from foldmark.narrative import FIELDS, TITLES
@@ -17,6 +18,7 @@ STORY_SHARE = 0.15
 """Share of the landing that a narrative may take: six fields of a few lines each at 8,000 tokens."""
 
 TOLD = " (told by a model, checked against the log)"
+EDITED = " (told by a model or a person, checked against the log)"
 UNVERIFIED = "[unverified] "
 """Before a line whose events do not hold most of its words."""
 
@@ -39,14 +41,15 @@ _NOUNS: dict[Field, str] = {
 }
 
 
-def title_of(field: Field) -> str:
-    """`Decisions and why (told by a model, checked against the log)`; what is unknown or conflicting says so first."""
-    return f"{_MARKS.get(field, '')}{TITLES[field]}{TOLD}"
+def title_of(field: Field, author: str = "") -> str:
+    """`Decisions and why (told by a model, checked against the log)`; what is unknown or conflicting says so first, and
+    where a person is among the authors of the record, the title says that."""
+    return f"{_MARKS.get(field, '')}{TITLES[field]}{EDITED if editor_of(author) else TOLD}"
 
 
 def is_told(section: Section) -> bool:
-    """Whether a section holds lines of a model, or points to some."""
-    return section.title.endswith(TOLD) or section.title == LEFT_OUT
+    """Whether a section holds lines of a model or a person, or points to some."""
+    return section.title.endswith((TOLD, EDITED)) or section.title == LEFT_OUT
 
 
 def line_of(item: Item) -> Line:
@@ -69,7 +72,7 @@ def told_sections(page: Page, narrative: Sequence[Item], budget: int, by_code: S
         rest = [item for item in fresh if item.field == field and item not in shown]
         if lines:
             lines += [_pointer(rest, _NOUNS[field])] if rest else []
-            sections.append(Section(title_of(field), tuple(lines)))
+            sections.append(Section(title_of(field, page.author), tuple(lines)))
         else:
             left += rest
     if left:

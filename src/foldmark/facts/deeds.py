@@ -155,7 +155,7 @@ def _first_error(text: str, run: TestRun | None) -> str:
 
 
 def _open_error(ledger: Ledger, reading: Reading, key: str, value: str) -> None:
-    known = ledger.get("error", key)
+    known = ledger.said("error", key, reading.event.key)
     first = (known.refs[:1] or (known.seq,)) if known and known.status == "open" else ()
     ledger.add(reading.event.seq, "error", key, value, status="open", scope=reading.event.key, refs=first)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from foldmark.checkpoint import Fact, FactKind
 
 OPEN = frozenset(("active", "open"))
@@ -24,6 +26,12 @@ class Ledger:
         """The newest fact of a key; None when there is none or it was withdrawn."""
         fact = self._now.get((kind, key)) or self._before.get((kind, key))
         return None if fact is None or fact.status == "gone" else fact
+
+    def said(self, kind: FactKind, key: str, scope: str) -> Fact | None:
+        """The newest fact of a key, when an event of that scope established it. What was said elsewhere is not known to
+        everybody who reads here: it has to be noted again."""
+        fact = self.get(kind, key)
+        return fact if fact and fact.scope == scope else None
 
     def all(self, kind: FactKind) -> list[Fact]:
         """The newest fact of every key of a kind. The first call for a kind walks the stored state once, over a copy of
@@ -60,6 +68,15 @@ class Ledger:
             if status in OPEN:
                 self._open[kind][key] = None
         return fact
+
+    def rest_on(self, seq: int, *, since: int) -> None:
+        """Let the facts from number `since` on rest on one event more."""
+        for at in range(since, len(self.facts)):
+            fact = self.facts[at]
+            if seq not in (0, fact.seq, *fact.refs):
+                self.facts[at] = wider = msgspec.structs.replace(fact, refs=(*fact.refs, seq))
+                if self._now[fact.kind, fact.key] is fact:
+                    self._now[fact.kind, fact.key] = wider
 
     def newest(self, kind: FactKind) -> Fact | None:
         """The fact of a kind with the highest seq."""

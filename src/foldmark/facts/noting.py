@@ -42,7 +42,10 @@ def facts_of(
         elif event.role == "assistant":
             _note_assistant(ledger, reading)
         elif event.role == "tool":
+            before = len(ledger.facts)
             note_result(ledger, reading, extra)
+            if reading.call_key != event.key:  # made elsewhere: who does not see the call may not know its words
+                ledger.rest_on(reading.call_seq, since=before)
     return ledger.facts
 
 
@@ -73,7 +76,7 @@ def _note_user(ledger: Ledger, reading: Reading) -> None:
         _note_approval(ledger, reading, text)
     for found in identifiers(own[:8_000])[:24]:
         key = f"{found.kind}:{found.text}"
-        if ledger.get("identifier", key) is None:
+        if ledger.said("identifier", key, event.key) is None:
             ledger.add(event.seq, "identifier", key, found.text, status=found.kind, scope=event.key)
 
 
@@ -113,7 +116,7 @@ def _note_limit(ledger: Ledger, reading: Reading, kind: str, sentence: str, orde
                     refs=(earlier.seq,),
                     meta=earlier.meta,
                 )
-    known = ledger.get("constraint", sentence) or ledger.get("correction", sentence)
+    known = ledger.said("constraint", sentence, event.key) or ledger.said("correction", sentence, event.key)
     if known and not known.status:
         return  # said before: the first time counts
     meta = {"order": str(order), "under": header}
@@ -182,14 +185,15 @@ def _note_goal(ledger: Ledger, reading: Reading, text: str, value: str) -> None:
     if known is None and not is_plain:
         ledger.add(reading.event.seq, "goal", "goal", _first_words(value, 1_600), scope=reading.event.key)
     elif known is not None and len(text) > 40 and intent.sets_target(text):
+        is_ours = known.scope == reading.event.key  # a goal of somebody else is no earlier one of this
         ledger.add(
             reading.event.seq,
             "goal",
             "goal",
             _first_words(value, 1_600),
             scope=reading.event.key,
-            refs=(known.seq,),
-            meta={"before": _first_words(known.value, 200)},
+            refs=(known.seq,) if is_ours else (),
+            meta={"before": _first_words(known.value, 200)} if is_ours else None,
         )
 
 
@@ -233,7 +237,7 @@ def _note_decisions(ledger: Ledger, reading: Reading, text: str) -> None:
             ledger.add(event.seq, "rejected", sentence, sentence, scope=event.key)
         elif count < MOST_DECISIONS and intent.is_decision(sentence):
             count += 1
-            if ledger.get("decision", sentence) is None:
+            if ledger.said("decision", sentence, event.key) is None:
                 ledger.add(event.seq, "decision", sentence, sentence, scope=event.key)
 
 

@@ -51,7 +51,7 @@ def _note_task(ledger: Ledger, reading: Reading, values: Mapping[str, Any]) -> N
             known.value,
             status=status,
             scope=event.key,
-            refs=(known.seq,),
+            refs=(known.seq, *known.refs),
             meta=known.meta,
         )
     elif subject and (made := re.search(r"#?(\d+)", reading.text[:200])):
@@ -96,7 +96,7 @@ def note_todos(ledger: Ledger, reading: Reading, items: list[tuple[str, str]], *
     for number, (text, status) in enumerate(items, 1):
         key = " ".join(text.split())[:200]
         named.add(key)
-        known = ledger.get("todo", key)
+        known = ledger.said("todo", key, event.key)
         if known is None or known.status != status:
             ledger.add(
                 event.seq,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterator
 
 from foldmark.checkpoint import Checkpoint, Fact, Unit
-from foldmark.events import Event
 from foldmark.log import Log, Viewpoint, count_event, fitting, inherit
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
@@ -38,12 +35,20 @@ class Row:
         self.states: dict[Viewpoint, ScopeState] = {}
         self.attempts: dict[Viewpoint, list[Attempt]] = {}
         self.written: dict[str, str] = {}
-        self.dirty: dict[Viewpoint, Dirty] = {}
         if parent and inherits:
             self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
             self.states = {
                 at: inherit(state, parent.checkpoints.get(at, ()), self.limit) for at, state in parent.states.items()
             }
+
+    def scopes(self) -> list[Key]:
+        """The scopes that exist, ordered by key and by what they see; a fork began with those of its parent, but with
+        no work."""
+        tenant, user, session = self.name
+        return [
+            Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)  # type: ignore[arg-type]
+            for scope, sees in sorted(self.states)
+        ]
 
     def lineage(self) -> Iterator[tuple[Row, int, int]]:
         """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""
@@ -62,17 +67,6 @@ class Row:
         for row, limit, count in reversed(list(self.lineage())):
             out += [fact for fact in row.facts[:count] if fact.seq <= limit]
         return out
-
-
-class Dirty(msgspec.Struct):
-    """A scope's work: dirty while `wanted` > `done`. `taken` is what the holder of the lease answers for."""
-
-    since: float = 0.0
-    wanted: int = 0
-    done: int = 0
-    taken: int = 0
-    token: int = 0
-    lease_until: float = 0.0
 
 
 def index(row: Row) -> None:
@@ -96,19 +90,6 @@ def count(row: Row) -> Tally:
             count_event(row.tally, event, texts.get(event.seq, ()))
         row.counted = row.log.head
     return row.tally
-
-
-def raise_work(row: Row, events: Sequence[Event], now: float) -> None:
-    """Mark every existing scope dirty that sees the end of a step among the new events."""
-    for event in events:
-        if not row.log.ends_step(event):
-            continue
-        for at in row.states:
-            if Key(session="", scope=at[0], sees=at[1]).shows(event):  # type: ignore[arg-type]
-                dirty = row.dirty.setdefault(at, Dirty())
-                if dirty.wanted <= dirty.done:
-                    dirty.since = now
-                dirty.wanted = event.seq
 
 
 def hashes(row: Row) -> set[str]:

@@ -14,40 +14,40 @@ import msgspec
 
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
+from foldmark.dirtying import ends, makes_whole_session, touched
 from foldmark.errors import HasForks, HeadMoved, StaleBoundary
 from foldmark.events import Event
 from foldmark.log import (
     Scope,
     build_view,
-    choose,
     committed,
     described,
-    holds_call,
     newest,
     no_event,
     no_session,
-    overlap,
     replaced,
     title_of,
     viewpoint_of,
 )
-from foldmark.memory.rows import Dirty, Name, Row, count, hashes, index, raise_work
+from foldmark.memory import searching
+from foldmark.memory.rows import Name, Row, count, hashes
+from foldmark.memory.work import Works
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.store import (
+    Backlog,
     Context,
     Finding,
-    Found,
     Key,
     Match,
     Piece,
+    Raising,
     ScopeState,
     SessionInfo,
     View,
     Where,
     Work,
 )
-from foldmark.words import telling
 
 
 class MemoryStore:
@@ -56,6 +56,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = RLock()
         self._rows: dict[Name, Row] = {}
+        self._works = Works()
         self._secret = secrets.token_bytes(32)
         self.artifacts: Artifacts = MemoryArtifacts()
 
@@ -87,6 +88,7 @@ class MemoryStore:
             for other in doomed:
                 gone |= hashes(other)
                 del self._rows[other.name]
+                self._works.erase(other.name)
             return tuple(sorted(gone - self._hashes(key.tenant)))
 
     def hashes(self, tenant: str) -> set[str]:
@@ -126,6 +128,7 @@ class MemoryStore:
         pieces: Sequence[Piece] = (),
         tally: Tally | None = None,
         now: float,
+        raising: Raising = Raising(),
     ) -> None:
         with self._lock:
             row = self._open(key)
@@ -138,7 +141,7 @@ class MemoryStore:
             row.pieces += pieces
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
-            raise_work(row, events, now)
+            self._raise(row, events, now, raising)
             info = row.info
             texts = {piece.seq: piece.text for piece in reversed(pieces)}
             row.info = msgspec.structs.replace(
@@ -193,8 +196,7 @@ class MemoryStore:
     def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         with self._lock:
             row = self._row(key)
-            scope = Scope(key)
-            facts = [fact for fact in row.all_facts() if fact.seq <= upto and scope.shows(fact)]
+            facts = [fact for fact in row.all_facts() if fact.seq <= upto and row.log.shows(key, fact)]
             facts.sort(key=lambda fact: fact.seq)
             units = [
                 unit
@@ -223,15 +225,14 @@ class MemoryStore:
                 raise no_event(str(checkpoint.boundary), key.session, row.log.head)
             made = row.checkpoints.setdefault(at, [])
             found = made[-1].version if made else 0
-            work = row.dirty.get(at, Dirty())
-            if found != expected or checkpoint.version <= found or token not in (None, work.token):
+            if found != expected or checkpoint.version <= found or self._works.fences(key, token):
                 raise StaleBoundary(expected, found)
             made.append(checkpoint)
             row.states[at] = committed(row.states.get(at, ScopeState()), checkpoint)
             if attempt:
                 row.attempts.setdefault(at, []).append(attempt)
             if token is not None:
-                work.done, work.lease_until = max(work.done, work.taken), 0.0
+                self._works.commit(key)
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
         with self._lock:
@@ -260,55 +261,20 @@ class MemoryStore:
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
         with self._lock:
             row = self._row(key)
-            candidates = [row, *self._below(row, children=False)]
-            places = [{event.chain: event.seq for event in row.log.events} for row in candidates]
-            for count in range(len(chains), 0, -1):
-                for candidate, seqs in zip(candidates, places, strict=True):
-                    if seq := seqs.get(chains[count - 1]):
-                        return Match(candidate.name[2], seq, count)
-        return None
+            return searching.match([row, *self._below(row, children=False)], chains)
 
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         with self._lock:
             row = self._row(key)
-            best: Match | None = None
-            for candidate in (row, *self._below(row, children=False)):
-                shown = [event for event in candidate.log.events if event.chain][-len(plains) :]
-                count = overlap(plains, [event.plain for event in shown])
-                if count > (best.count if best else 0) and (count > 1 or holds_call(shown[-1])):
-                    best = Match(candidate.name[2], shown[-1].seq, count)
-        return best
+            return searching.ends([row, *self._below(row, children=False)], plains)
 
     # search
 
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
         with self._lock:
             row = self._row(key)
-            numbered: list[tuple[Row, Piece]] = []
-            postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
-            total = 0
-            lineage = {id(other): last for other, last, _ in row.lineage()}
-            for other, last in self._searched(row, where):
-                index(other)
-                shown = [
-                    piece.seq <= last and (where != "session" or key.shows(other.log.events[piece.seq - 1]))
-                    for piece in other.pieces
-                ]
-                total += sum(shown)
-                start = len(numbered)
-                numbered += [(other, piece) for piece in other.pieces]
-                for term, numbers in postings.items():
-                    numbers += [start + number for number in other.postings.get(term, ()) if shown[number]]
-            chosen = [numbered[number] for number in choose(postings, total, limit)]
-            found = tuple(
-                Found(
-                    piece,
-                    other.log.events[piece.seq - 1],
-                    "" if piece.seq <= lineage.get(id(other), 0) else other.name[2],
-                )
-                for other, piece in chosen
-            )
-            return Finding(found, total, {term: len(hits) for term, hits in postings.items()})
+            shown_by = key if where == "session" else None
+            return searching.find(row, self._searched(row, where), terms, limit=limit, shown_by=shown_by)
 
     def _searched(self, row: Row, where: Where) -> list[tuple[Row, int]]:
         if where == "user":
@@ -322,29 +288,46 @@ class MemoryStore:
 
     # work
 
+    def enlist(self, key: Key) -> None:
+        with self._lock:
+            self._open(key).states.setdefault(viewpoint_of(key), ScopeState())
+
+    def scopes(self, key: Key) -> list[Key]:
+        with self._lock:
+            return self._row(key).scopes()
+
+    def want(self, key: Key, now: float) -> None:
+        with self._lock:
+            row = self._row(key)
+            row.states.setdefault(viewpoint_of(key), ScopeState())
+            if row.log.head:
+                self._works.want(key, row.log.head, now)
+
+    def _raise(self, row: Row, events: Sequence[Event], now: float, raising: Raising) -> None:
+        if makes_whole_session(events, raising):
+            row.states.setdefault(("", "all"), ScopeState())
+        due = ends(row.log, events, raising)
+        for key, wanted in touched(row.scopes(), events, due, raising) if due or raising.not_before else ():
+            if wanted:
+                self._works.raise_for(key, wanted, now, raising.not_before)
+            else:
+                self._works.move_on(key, raising.not_before)
+
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         with self._lock:
-            waiting = [
-                (dirty.since, number, row, at, dirty)
-                for number, row in enumerate(self._rows.values())
-                for at, dirty in row.dirty.items()
-                if dirty.wanted > dirty.done and dirty.lease_until <= now
-            ]
-            if not waiting:
-                return None
-            _, _, row, at, work = min(waiting, key=lambda each: each[:2])
-            work.taken, work.token, work.lease_until = work.wanted, work.token + 1, now + lease_seconds
-            tenant, user, session = row.name
-            key = Key(session=session, tenant=tenant, user=user, scope=at[0], sees=at[1])  # type: ignore[arg-type]
-            return Work(key=key, wanted=work.wanted, done=work.done, token=work.token, lease_until=work.lease_until)
+            return self._works.claim(now, lease_seconds)
 
-    def settle(self, work: Work) -> bool:
+    def extend(self, work: Work, until: float) -> bool:
         with self._lock:
-            held = self._row(work.key).dirty.get(viewpoint_of(work.key))
-            if held is None or held.token != work.token:
-                return False
-            held.done, held.lease_until = max(held.done, work.wanted), 0.0
-            return True
+            return self._works.extend(work, until)
+
+    def settle(self, work: Work, *, again: float | None = None) -> bool:
+        with self._lock:
+            return self._works.settle(work, again)
+
+    def backlog(self, now: float) -> Backlog:
+        with self._lock:
+            return self._works.backlog(now)
 
     # rows
 

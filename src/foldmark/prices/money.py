@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf, isfinite
 
 import msgspec
 
@@ -36,7 +36,8 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
         """After how many further requests the saving has paid the cost; None when it never does."""
         if self.cost <= 0:
             return 0 if self.saving >= 0 else None
-        return ceil(self.cost / self.saving) if self.saving > 0 else None
+        requests = self.cost / self.saving if self.saving > 0 else inf
+        return ceil(requests) if isfinite(requests) else None
 
     def show(self, units: float) -> str:
         """An amount as dollars where the plain price is known, else as tokens."""

@@ -211,6 +211,15 @@ class Tally:
         for _, name in once[: max(len(once) // 2, len(self.names) - MOST_NAMES)]:
             del self.names[name]
 
+    def within(self, events: Iterable[Event]) -> Tally:
+        """The counts of some of the events alone, as a scope sees them, by what they show. Names that the whole does
+        not know are left out: it counts redacted text, and knows what of an event is no secret."""
+        other = Tally()
+        for event in events:
+            other.add(event)
+        other.names = {name: row for name, row in other.names.items() if name in self.names}
+        return other
+
     def copy(self) -> Tally:
         other = Tally()
         other.events, other.characters, other.said = self.events, self.characters, self.said

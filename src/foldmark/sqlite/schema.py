@@ -171,7 +171,15 @@ CREATE TABLE attempt (
 CREATE INDEX attempt_scope ON attempt (session, scope, sees);
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST,)
+SECOND = """
+-- later is when work came that the holder of the lease does not answer for: the row is dirty since then once it settles
+ALTER TABLE work ADD COLUMN later REAL NOT NULL DEFAULT 0;
+UPDATE work SET later = since;
+-- tokens rise over the whole store
+INSERT INTO meta SELECT 'work_token', coalesce(max(token), 0) FROM work;
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, SECOND)
 """Step n leads from version n to n + 1. A step that was released is never edited."""
 
 SESSION_TABLES = (

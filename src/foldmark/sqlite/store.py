@@ -20,7 +20,6 @@ from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.errors import HasForks, HeadMoved, StaleBoundary, StoreError
 from foldmark.events import Event
 from foldmark.log import (
-    Scope,
     build_view,
     committed,
     described,
@@ -28,33 +27,25 @@ from foldmark.log import (
     no_event,
     no_session,
     replaced,
-    title_of,
 )
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.sqlite import scopes, searching, sessions
+from foldmark.sqlite import work as work_rows
+from foldmark.sqlite.appending import Batch, write
 from foldmark.sqlite.connections import Connections
-from foldmark.sqlite.rows import (
-    erase_pieces,
-    get,
-    in_chunks,
-    insert_events,
-    insert_facts,
-    insert_pieces,
-    insert_units,
-    marks,
-    pack,
-    put,
-    unpack,
-)
-from foldmark.sqlite.schema import SESSION_TABLES, migrate
-from foldmark.sqlite.sessions import Known, Row, add_facts, below, refresh, save_tally, scope_of, tally_of
+from foldmark.sqlite.erasing import erase
+from foldmark.sqlite.rows import get, in_chunks, marks, pack, put, unpack
+from foldmark.sqlite.schema import migrate
+from foldmark.sqlite.sessions import Known, Row, add_facts, below, refresh, scope_of, tally_of
 from foldmark.store import (
+    Backlog,
     Context,
     Finding,
     Key,
     Match,
     Piece,
+    Raising,
     ScopeState,
     SessionInfo,
     View,
@@ -113,16 +104,9 @@ class SQLiteStore:
             forks = [get(row.name) for row in doomed[1:] if row.kind == "fork"]
             if forks and not descendants:
                 raise HasForks(key.session, tuple(forks))
-            before = searching.artifact_hashes(db, put(key.tenant))
-            for row in reversed(doomed):
-                erase_pieces(db, row.id, f"{known.scope.rsplit(' ', 1)[0]} s{row.id}")
-                for table in SESSION_TABLES:
-                    db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
-                db.execute("DELETE FROM session WHERE id = ?", (row.id,))
+            gone = erase(db, known, doomed, key.tenant)
+            for row in doomed:
                 self._known.pop((key.tenant, key.user, get(row.name)), None)
-            # merging the index drops the erased words from its pages too
-            db.execute("INSERT INTO search (search) VALUES ('optimize')")
-            gone = before - searching.artifact_hashes(db, put(key.tenant))
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return tuple(sorted(gone))
 
@@ -164,6 +148,7 @@ class SQLiteStore:
         pieces: Sequence[Piece] = (),
         tally: Tally | None = None,
         now: float,
+        raising: Raising = Raising(),
     ) -> None:
         with self._lock:
             known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
@@ -174,7 +159,9 @@ class SQLiteStore:
                         refresh(db, known)
                     if not found or found[0] != head or known.log.head != head:
                         raise HeadMoved(key.session, head, found[0] if found else 0)
-                    self._write(db, known, events, units, facts, pieces, tally, now)
+                    batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
+                    write(db, known, batch, now)
+                    work_rows.raise_work(db, known, key, events, now, raising)
             except HeadMoved:
                 raise
             except BaseException:
@@ -182,43 +169,6 @@ class SQLiteStore:
                 raise
             known.log.learn(facts)
             known.facts += len(facts)
-
-    def _write(
-        self,
-        db: sqlite3.Connection,
-        known: Known,
-        events: Sequence[Event],
-        units: Sequence[Unit],
-        facts: Sequence[Fact],
-        pieces: Sequence[Piece],
-        tally: Tally | None,
-        now: float,
-    ) -> None:
-        known.log.extend(events)
-        insert_events(db, known.id, events)
-        if units:
-            insert_units(db, known.id, units)
-        if facts:
-            insert_facts(db, known.id, known.facts, facts)
-        texts: dict[int, list[str]] = {event.seq: [] for event in events}
-        if pieces:
-            insert_pieces(db, known.id, known.scope, pieces)
-            for piece in pieces:
-                texts[piece.seq].append(piece.text)
-        if tally is None:
-            known.pending.update(texts)
-        else:
-            known.tally, known.counted = tally, known.log.head
-            known.pending.clear()
-        title = title_of(events, {seq: found[0] for seq, found in texts.items() if found})
-        db.execute(
-            "UPDATE session SET head = ?, facts = ?, updated = ?, "
-            "created = CASE WHEN created = 0 THEN ? ELSE created END, "
-            "title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-            (known.log.head, known.facts + len(facts), now, now, put(title), known.id),
-        )
-        scopes.raise_work(db, known, events, now)
-        save_tally(db, known)
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         with self._writing() as db:
@@ -259,10 +209,10 @@ class SQLiteStore:
                 scopes.put_state(db, known, key, state)
 
     def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
-        db, scope = self._db, Scope(key)
+        db = self._db
         with self._lock:
             known = self._get(key)
-        facts = [fact for fact in sessions.all_facts(db, known, upto) if scope.shows(fact)]
+        facts = [fact for fact in sessions.all_facts(db, known, upto) if known.log.shows(key, fact)]
         facts.sort(key=lambda fact: fact.seq)
         units = searching.best_units(db, known, key, upto, limit)
         return newest(facts), facts, units
@@ -285,14 +235,14 @@ class SQLiteStore:
                 raise no_event(str(checkpoint.boundary), key.session, known.log.head)
             newest_one = scopes.newest_checkpoint(db, known, key)
             found = newest_one.version if newest_one else 0
-            if found != expected or checkpoint.version <= found or scopes.fences(db, known, key, token):
+            if found != expected or checkpoint.version <= found or work_rows.fences(db, known, key, token):
                 raise StaleBoundary(expected, found)
             scopes.add_checkpoint(db, known, key, checkpoint)
             scopes.put_state(db, known, key, committed(scopes.state(db, known, key), checkpoint))
             if attempt:
                 scopes.add_attempt(db, known, key, attempt)
             if token is not None:
-                scopes.finish(db, known, key, token)
+                work_rows.commit(db, known, key)
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
         with self._lock:
@@ -361,13 +311,38 @@ class SQLiteStore:
 
     # work
 
-    def claim(self, now: float, lease_seconds: float) -> Work | None:
-        with self._writing() as db:
-            return scopes.claim(db, now, lease_seconds)
+    def enlist(self, key: Key) -> None:
+        with self._lock:
+            self._open(key)
+            with self._writing() as db:
+                work_rows.enlist(db, self._get(key).id, key)
 
-    def settle(self, work: Work) -> bool:
+    def scopes(self, key: Key) -> list[Key]:
+        with self._reading() as db:
+            return work_rows.scopes(db, key)
+
+    def want(self, key: Key, now: float) -> None:
         with self._writing() as db:
-            return scopes.finish(db, self._get(work.key), work.key, work.token, work.wanted)
+            work_rows.want(db, key, now)
+
+    def claim(self, now: float, lease_seconds: float) -> Work | None:
+        with self._reading() as db:
+            if not work_rows.is_waiting(db, now):
+                return None
+        with self._writing() as db:
+            return work_rows.claim(db, now, lease_seconds)
+
+    def extend(self, work: Work, until: float) -> bool:
+        with self._writing() as db:
+            return work_rows.extend(db, work, until)
+
+    def settle(self, work: Work, *, again: float | None = None) -> bool:
+        with self._writing() as db:
+            return work_rows.settle(db, work, again)
+
+    def backlog(self, now: float) -> Backlog:
+        with self._reading() as db:
+            return work_rows.backlog(db, now)
 
     # the sessions this process knows
 

@@ -21,9 +21,12 @@ from foldmark.triggers.rules import Moment, Rule, leaves, rent, rule_of, size
 def due(
     view: View, policy: Policy, room: Room, measured: Sizes, now: float, force: bool, *, why: str = "manual",
     context: Mapping[str, Any] = {}, call: ComingCall = BY_CODE,
+    cap_only: bool = False, wanted: bool = False,
 ) -> Reason | None:  # fmt: skip
     """Why a compaction is due, or None. `force` asks for one whatever the size and pace, for the reason `why`;
     `context` is what the caller hands to triggers, `call` the summary call that a compaction would make.
+    `cap_only` leaves everything but the cap to somebody else;
+    `wanted`: the agent asks for one, which it gets when a tenth of the request would go.
 
     In this order: force; nothing in vain; the cap; pace; a target; nothing below; the policy's trigger.
     """
@@ -33,6 +36,8 @@ def due(
     if _in_vain(view, measured):
         return None
     capped = above >= room.cap
+    if cap_only and not capped:
+        return None
     if not capped and (policy.cleanup.bound_thinking and is_thinking(view.events)):
         return None  # its thinking would be refused behind another prefix
     if not capped and _is_paced(view, policy):
@@ -43,6 +48,8 @@ def due(
         )
     if capped:
         return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
+    if wanted:
+        return _asked_for(measured, room)
     if above < room.nothing_below or _is_held(view, above) or not _is_worth_it(policy, room, measured):
         return None
     if policy.triggers is None and room.forced:
@@ -50,6 +57,15 @@ def due(
     moment = Moment(view=view, room=room, sizes=measured, policy=policy, now=now, context=context, call=call)
     return trigger_of(policy)(moment)
 
+
+def _asked_for(measured: Sizes, room: Room) -> Reason | None:
+    goes, least = measured.goes, LEAST_ASKED * measured.sent
+    return Reason("agent", goes, least, f"the agent asked, and about {goes:,} tokens go") if goes >= least else None
+
+
+LEAST_ASKED = 0.1
+"""Share of the request that must go when the agent itself asks: below it the broken cache costs more than it saves, and
+a model that asks at every step would be obeyed for nothing."""
 
 _FORCED = {"overflow": "the provider refused the request as too long"}
 
@@ -90,7 +106,7 @@ def _is_worth_it(policy: Policy, room: Room, measured: Sizes) -> bool:
     least = policy.pace.minimum_reclaim
     if least is not None:
         return measured.goes >= least * (measured.landed - room.static)
-    return policy.triggers is None or measured.goes > 0
+    return policy.triggers is None or measured.whole > measured.landed
 
 
 # -- a target

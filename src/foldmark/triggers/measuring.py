@@ -19,19 +19,27 @@ IDLE_SECONDS = 300.0
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes of the scope's next request in tokens: `whole` as it would go out now, `alive` its part that the
-    provider's cache still holds, `landed` after a compaction (C', with what the host adds then), `past` those already
-    sent since the last one (read off the log only when there are prices, which alone ask for them)."""
+    """Sizes of the scope's next request in tokens: `whole` as the mark shows the past (what triggers look at), `sent`
+    as it would go out now: less where it begins an epoch all the same (a session just brought in, a cold cache);
+    `alive` its part that the provider's cache still holds, `landed` after a compaction (C', with what the host adds
+    then), `past` those already sent since the last one (read off the log only when there are prices, which alone ask
+    for them)."""
 
     whole: int
     alive: int
     landed: int
     past: tuple[int, ...]
+    cleaned: int | None = None
+
+    @property
+    def sent(self) -> int:
+        """The next request as it would go out now."""
+        return self.whole if self.cleaned is None else self.cleaned
 
     @property
     def goes(self) -> int:
-        """What a compaction would take off the request."""
-        return self.whole - self.landed
+        """What a compaction would take off the request that would go out."""
+        return self.sent - self.landed
 
 
 def is_cold(view: View, prices: Price | None, now: float) -> bool:

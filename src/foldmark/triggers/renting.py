@@ -59,7 +59,7 @@ def call_price(call: ComingCall, prices: Price, measured: Sizes) -> float:
     """What the summary call costs. A fork pays the long-request step of the request that it clones; standalone, what a
     compaction takes off the request stands for the text that is read."""
     if call.mode == "fork":
-        size = measured.whole + INSTRUCTION_TOKENS
+        size = measured.sent + INSTRUCTION_TOKENS
         step, step_out = prices.steps(size)
         prompt = prices.read * measured.alive + size - measured.alive
         return step * prompt + step_out * prices.output * call.answer_tokens
@@ -79,7 +79,7 @@ def rent_account(
     """
     kept = room.static if measured.alive else 0
     after = prompt_cost(prices, measured.landed, kept)
-    before = prompt_cost(prices, measured.whole, measured.alive)
+    before = prompt_cost(prices, measured.sent, measured.alive)
     asked = call_price(call, prices, measured)
     if call.mode == "standalone":
         asked -= call.price * max(0, measured.goes)

@@ -1,0 +1,110 @@
+"""Your code round one attempt at a compaction: it sees the plan, may protect events or stop it, and hears what came of
+it. Knows nothing of how a plan is made.
+
+Called once before and once after every attempt that really starts: one that is due and has something to cover. Nothing
+is asked below a threshold, and nothing while a person only looks at a plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from foldmark.errors import PolicyError, words_of_error
+from foldmark.reports import Report, Run
+
+LOG = logging.getLogger("foldmark")
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt is about to do. `trigger`, `value` and `threshold` say why; `boundary` is where it would stand
+    and `was` where it stands (seqs, 0 for none). `covered`, `kept` and `tail` are seqs: newly covered, covered and
+    shown all the same, raw behind the boundary. Sizes in tokens: of the covered events and of the tail as they are
+    shown, of the request `before`, and the `target`."""
+
+    session: str
+    scope: str
+    run: Run
+    trigger: str
+    value: float
+    threshold: float
+    was: int
+    boundary: int
+    covered: tuple[int, ...]
+    kept: tuple[int, ...]
+    tail: tuple[int, ...]
+    covered_tokens: int
+    tail_tokens: int
+    before: int
+    target: int
+
+
+class Protect(msgspec.Struct, frozen=True):
+    """Keep these seqs verbatim in this compaction, as if they were pinned (only this once)."""
+
+    seqs: tuple[int, ...]
+
+
+class Veto(msgspec.Struct, frozen=True):
+    """Do not compact now; `reason` stands in the report, whose outcome is `deferred`."""
+
+    reason: str = "a hook held it back"
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """Hooks round an attempt. What one raises is logged and the attempt goes on, unless `abort`: then the error of
+    `before` stops it, as a PolicyError, and nothing is changed."""
+
+    before: Callable[[Planned], Protect | Veto | None] | None = None
+    """Gets the plan; may return Protect or Veto."""
+    after: Callable[[Planned, Report], Any] | None = None
+    """Gets the plan and the report of what came of it: applied, degraded, failed, ineffective, deferred."""
+    abort: bool = False
+    """Whether an error of `before` stops the attempt."""
+
+
+class Consulted:
+    """The hooks of one attempt: whom the plan is shown to, and the plan that was shown (None until then)."""
+
+    def __init__(self, around: Around | None) -> None:
+        self._around = around
+        self.planned: Planned | None = None
+
+    def ask(self, planned: Planned) -> Protect | Veto | None:
+        """What the hook says to a plan. Raises PolicyError for an answer that is none of the three or names events that
+        the plan does not hold, and for an error where `abort` is set."""
+        self.planned = planned
+        hook = self._around.before if self._around else None
+        if self._around is None or hook is None:
+            return None
+        try:
+            said = hook(planned)
+        except Exception as error:
+            words = f"around.before failed ({words_of_error(error)})"
+            if self._around.abort:
+                raise PolicyError(f"{words}. Nothing was changed.") from error
+            LOG.warning("%s; session %s is compacted all the same", words, planned.session)
+            return None
+        if isinstance(said, Protect):
+            _check(said, planned)
+        elif said is not None and not isinstance(said, Veto):
+            raise PolicyError(f"around.before returned {said!r}; it gives Protect(seqs), Veto(reason) or None.")
+        return said
+
+    def tell(self, report: Report) -> None:
+        """Tell the hook what came of the plan that it was shown."""
+        if self._around is None or self._around.after is None or self.planned is None:
+            return
+        try:
+            self._around.after(self.planned, report)
+        except Exception as error:
+            LOG.warning("around.after failed (%s) in session %s", words_of_error(error), self.planned.session)
+
+
+def _check(said: Protect, planned: Planned) -> None:
+    known = {*planned.covered, *planned.kept, *planned.tail}
+    if strange := sorted(seq for seq in said.seqs if seq not in known):
+        raise PolicyError(f"around.before protects {strange}, which the plan does not hold; see Planned.covered.")

@@ -1,0 +1,85 @@
+"""Writes a version that a person made, by one compare-and-swap, and reports it. Knows nothing of what is in it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from foldmark.checkpoint import Checkpoint
+from foldmark.control.setting import Setting, Wish
+from foldmark.errors import StaleBoundary
+from foldmark.events import Event
+from foldmark.gauging import gauge
+from foldmark.keeping import ruled
+from foldmark.redact import Redactor
+from foldmark.refs import compaction_ref
+from foldmark.rehearsal import Rehearsal
+from foldmark.render import escape
+from foldmark.reports import Report
+from foldmark.rounds import in_flight
+from foldmark.store import View
+
+MOST_NAME = 80
+"""Characters of a person's name: it stands in every request."""
+
+
+def seen(at: Setting, expected: int | None) -> View:
+    """The view as it is; raises StaleBoundary when somebody decided by the looks of another version."""
+    view = at.store.view(at.key)
+    if expected is not None and version_of(view) != expected:
+        raise StaleBoundary(expected, version_of(view))
+    return view
+
+
+def version_of(view: View) -> int:
+    """The newest version of the scope; 0 for none."""
+    return view.checkpoint.version if view.checkpoint else 0
+
+
+def named(author: str, redact: Redactor) -> str:
+    """Whose hand it was, as it may stand in a record: one line, no tag, no comma that ends the name."""
+    words = " ".join(escape(redact(str(author))).replace(",", " ").split())
+    return words[:MOST_NAME] or "a person"
+
+
+def size_of(at: Setting, view: View, wish: Wish = Wish()) -> tuple[int, int, int]:
+    """(tokens of the next request, of them above the static prefix, the landing) of a view."""
+    frame, policy = at.frame(wish), at.policy(wish)
+    size = gauge(ruled(view, frame, policy)[0], frame, policy, at.clock())
+    return size.sizes.whole, size.sizes.whole - size.room.static, size.room.landing
+
+
+def tried(at: Setting, view: View, made: Checkpoint) -> View:
+    """The scope as it would be with that version. Raises StaleBoundary."""
+    store = Rehearsal(at.store)
+    store.commit(at.key, made, expected=version_of(view))
+    return store.view(at.key)
+
+
+def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = Wish()) -> Report:
+    """Commit the version, in place of the one that the view shows. Raises StaleBoundary: nothing was written then."""
+    before, after = size_of(at, view, wish)[0], size_of(at, tried(at, view, made), wish)[0]
+    made = msgspec.structs.replace(made, trigger=made.kind, sizes=(before, after))
+    at.store.commit(at.key, made, expected=version_of(view), anchor=anchor(at, made))
+    boundary = view.checkpoint.boundary if view.checkpoint else 0
+    target = made.compacted_size if made.kind == "adopted" else 0
+    return Report(
+        outcome="applied", trigger=made.kind, session=at.key.session, scope=at.key.scope, time=made.time, text=text,
+        boundary=made.boundary, version=made.version, before=before, after=after, target=target,
+        epoch=made.kind, events=_newly(view.events, boundary, made.boundary), resume=in_flight(view.events),
+        warnings=made.warnings,
+    )  # fmt: skip
+
+
+def _newly(events: tuple[Event, ...], old: int, new: int) -> int:
+    return sum(old < event.seq <= new for event in events)
+
+
+def anchor(at: Setting, made: Checkpoint) -> str | None:
+    """The chain at the boundary, by which the store knows that the log is still this one."""
+    return at.store.event(at.key, str(made.boundary)).chain or None if made.boundary else None
+
+
+def said_of(made: Checkpoint) -> str:
+    """`compaction:4 covers event:1-120`."""
+    covers = f"covers event:1-{made.boundary}" if made.boundary else "covers nothing: the whole log is shown raw"
+    return f"{compaction_ref(made.version)} {covers}"

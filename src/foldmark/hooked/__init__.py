@@ -1,0 +1,19 @@
+"""Hooks round append and read: a store that wraps another one. Knows nothing of flows and sessions."""
+
+from foldmark.hooked.entering import Left
+from foldmark.hooked.store import HookedStore, as_recorded, hooked, unheld
+from foldmark.hooked.values import EventHooks, HeldBack, Hold, Landed, Passed, held_back
+
+__all__ = [
+    "EventHooks",
+    "HeldBack",
+    "Hold",
+    "HookedStore",
+    "Landed",
+    "Left",
+    "Passed",
+    "as_recorded",
+    "held_back",
+    "hooked",
+    "unheld",
+]

@@ -1,0 +1,202 @@
+"""Events on their way in: each passes the hooks, and what was held back once is known again when a list is sent anew.
+
+Fingerprints are those of the events as they arrived, whatever a hook makes of them: so a re-sent list matches. What a
+hook held back is not in the log and takes no part in its chain; `written` remembers it together with the recorded
+message in front of it. Knows nothing of stores beyond the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from foldmark.errors import HookError, Vetoed, words_of_error
+from foldmark.events import Event, named
+from foldmark.hooked.checking import SEAL, checked, is_sealed, sealed, unsealed
+from foldmark.hooked.values import EventHooks, HeldBack, Hold
+from foldmark.store import Key, Store
+
+UNCHAINED = ("control", "system")
+LOOKED_BACK = 100
+"""Events among which the newest of the chain is looked for."""
+
+
+def passed(
+    hooks: Sequence[EventHooks], key: Key, events: Sequence[Event], secret: bytes, known: Container[str] = ()
+) -> tuple[dict[int, Event], list[HeldBack]]:
+    """(the event to record at each place that is left, those held back), in order; each hook sees what the one in
+    front of it made. Events that went through the hooks already, or whose id is `known`, stay as they are.
+
+    Raises Vetoed; HookError when a hook raises anything else or breaks its contract.
+    """
+    left = {at: named(event) for at, event in enumerate(events)}
+    done = {
+        at
+        for at, event in left.items()
+        if (event.id and event.id in known) or (SEAL in event.meta and is_sealed(event, secret))
+    }
+    left = {at: event if at in done or SEAL not in event.meta else unsealed(event) for at, event in left.items()}
+    arrived, held = dict(left), list[HeldBack]()
+    for hook in hooks:
+        places = [at for at in left if at not in done]
+        for at, said in zip(places, _asked(hook, key, [left[at] for at in places]), strict=True):
+            if isinstance(said, Hold):
+                held.append(_held(at, left.pop(at), said.reason, hook.called(hook.on_append or passed)))
+            else:
+                left[at] = said
+    for at, event in left.items():
+        if event is not arrived[at] and event != arrived[at]:
+            left[at] = sealed(event, secret)
+    _with_results(left, held)
+    return left, sorted(held, key=lambda one: one.place)
+
+
+def _asked(hook: EventHooks, key: Key, events: Sequence[Event]) -> list[Event | Hold]:
+    """What one hook says of the events."""
+    if hook.on_append is None or not events:
+        return list(events)
+    name = hook.called(hook.on_append)
+    ids = tuple(event.id for event in events if event.id)
+    try:
+        said = hook.on_append(key, tuple(events))
+        answers = list(events if said is None else said)
+    except Vetoed as veto:
+        raise Vetoed(veto.reason, session=key.session, ids=veto.ids or ids, hook=veto.hook or name) from veto
+    except Exception as error:
+        text = f"The hook {name} failed on events offered to session {key.session!r}: {words_of_error(error)}."
+        raise HookError(f"{text} Nothing was recorded: mend the hook and record again.") from error
+    if len(answers) != len(events):
+        raise HookError(
+            f"The hook {name} returned {len(answers)} for {len(events)} event(s) offered to session {key.session!r}. "
+            "Nothing was recorded: return one for each, and Hold(reason) in the place of one that is not wanted."
+        )
+    return [
+        one if isinstance(one, Hold) else checked(event, one, name) for event, one in zip(events, answers, strict=True)
+    ]
+
+
+def _held(at: int, event: Event, reason: str, hook: str) -> HeldBack:
+    return HeldBack(place=at, reason=reason, hook=hook, id=event.id, plain=event.plain, calls=_calls(event))
+
+
+def _calls(event: Event) -> tuple[str, ...]:
+    return tuple(call.id for call in event.calls)
+
+
+def _with_results(left: dict[int, Event], held: list[HeldBack]) -> None:
+    """Hold back the results of calls that were held back in the same batch."""
+    by_place = {one.place: one for one in held}
+    gone: dict[str, HeldBack] = {}
+    for at in sorted([*left, *by_place]):
+        if at in by_place:
+            gone.update((name, by_place[at]) for name in by_place[at].calls)
+            continue
+        event = left[at]
+        for call in event.calls:
+            gone.pop(call.id, None)  # made again
+        if event.result and (made := gone.get(event.result.call_id)):
+            held.append(with_its_call(at, event, made.reason, made.hook))
+            del left[at]
+
+
+def with_its_call(at: int, event: Event, reason: str, hook: str) -> HeldBack:
+    """A result that is held back because its call was."""
+    assert event.result
+    return _held(at, event, f"its call {event.result.call_id!r} was held back: {reason}", hook)
+
+
+# -- what was held back is remembered
+
+
+def call_flag(name: str) -> str:
+    """Under which name it is remembered that a call was held back."""
+    return _digest(f"held call {name}")
+
+
+def flags(events: Sequence[Event], held: Iterable[HeldBack], before: str) -> dict[str, str]:
+    """What to remember of held events: that they were, behind which recorded message (`before` is the fingerprint of
+    the one in front of the batch, empty for none), and their calls."""
+    places = {one.place: one for one in held}
+    out: dict[str, str] = {}
+    for at, event in enumerate(events):
+        if one := places.get(at):
+            out |= {_ever(one.plain): "", _behind(before, one.plain): ""}
+            out |= {call_flag(name): "" for name in one.calls}
+        elif event.role not in UNCHAINED:
+            before = named(event).plain
+    return out
+
+
+def newest_chained(store: Store, key: Key, head: int) -> str:
+    """The fingerprint of the newest message in the log of the whole session, empty when there is none."""
+    whole = msgspec.structs.replace(key, scope="", sees="all")
+    events = store.log(whole, max(1, head - LOOKED_BACK + 1), head) if head else []
+    return next((event.plain for event in reversed(events) if event.chain), "")
+
+
+def _ever(plain: str) -> str:
+    return _digest(f"held {plain}")
+
+
+def _behind(before: str, plain: str) -> str:
+    return _digest(f"held {plain} behind {before}")
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+class Left(msgspec.Struct, frozen=True):
+    """A message list without what hooks held back before: `places` of the events that are left, in the list of
+    `total`."""
+
+    events: tuple[Event, ...]
+    places: tuple[int, ...]
+    total: int
+
+    @property
+    def held(self) -> int:
+        """How many were held back before."""
+        return self.total - len(self.places)
+
+    def seqs(self, found: Sequence[int]) -> tuple[int, ...]:
+        """The seq of every event of the list, 0 for those that were left out, given the seqs of those that are left."""
+        by_place = dict(zip(self.places, found, strict=True))
+        return tuple(by_place.get(at, 0) for at in range(self.total))
+
+
+def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
+    """The list without the events that hooks held back when it came before, so that the rest matches the log.
+
+    An event is one of those when it says the same, in this session or its family, behind the same recorded message.
+    In front of the list nobody knows what stood before: there it is one when the rest of the list ends a log.
+    """
+    events = [named(event) for event in offered]
+    ever = store.written(key, list(dict.fromkeys(_ever(event.plain) for event in events)))
+    if not ever:
+        return Left(tuple(events), tuple(range(len(events))), len(events))
+    known = store.written(key, [event.plain for event in events])
+    front: list[int] = []
+    places: list[int] = []
+    before = ""
+    for at, event in enumerate(events):
+        if _ever(event.plain) in ever:
+            if store.written(key, [_behind(before, event.plain)]):
+                continue
+            if not places:
+                front.append(at)
+                continue
+        places.append(at)
+        if event.role not in UNCHAINED:
+            before = _stands_for(event, known) or before
+    rest = [_stands_for(events[at], known) for at in places if events[at].role not in UNCHAINED]
+    if not (front and rest and store.ends(key, rest)):
+        places = front + places
+    return Left(tuple(events[at] for at in places), tuple(places), len(events))
+
+
+def _stands_for(event: Event, known: Mapping[str, str]) -> str:
+    """The fingerprint of the recorded message that an offered one is, or was made of; empty for words of ours."""
+    return known.get(event.plain, event.plain).rpartition(",")[2].partition("@")[0]

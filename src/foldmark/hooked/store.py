@@ -1,0 +1,300 @@
+"""A store round another one: events pass hooks on their way in and out. Knows nothing of how either side works.
+
+Append: the hooks are called where recording begins, in `context`, because all that is made of an event (its place in
+the log, preview, units, facts, pieces, work) is made of what `context` returns. Read: what a request, a compaction,
+search and load see goes through the read hooks; the stored rows stay as they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from threading import RLock
+
+import msgspec
+
+from foldmark.checkpoint import Fact, Unit
+from foldmark.errors import HookError, NotFound
+from foldmark.events import Event
+from foldmark.hooked.entering import Left, call_flag, flags, newest_chained, passed, with_its_call, without_held
+from foldmark.hooked.forwarding import Forwarding
+from foldmark.hooked.showing import Reader, through
+from foldmark.hooked.values import EventHooks, HeldBack, Landed, Passed
+from foldmark.log import newest
+from foldmark.refs import event_ref
+from foldmark.salience import Tally
+from foldmark.store import (
+    Context,
+    Finding,
+    Found,
+    Key,
+    Piece,
+    Raising,
+    SessionInfo,
+    Store,
+    View,
+    Where,
+)
+
+KEPT_READERS = 64
+"""Readers whose fold stays in the process, the last used ones."""
+
+logger = logging.getLogger("foldmark.hooked")
+
+
+def hooked(store: Store, *hooks: EventHooks) -> HookedStore:
+    """The store with hooks round append and read. Several are called in order at append, in reverse order at read;
+    those of a store that has some already come last at append."""
+    return (
+        HookedStore(store.inner, (*hooks, *store.hooks))
+        if isinstance(store, HookedStore)
+        else HookedStore(store, hooks)
+    )
+
+
+def as_recorded(store: Store) -> Store:
+    """The store without its read hooks: a list is matched with the log as it is kept."""
+    return _AsRecorded(store) if isinstance(store, HookedStore) else store
+
+
+def unheld(store: Store, key: Key, events: Sequence[Event]) -> Left:
+    """A message list without what the store's hooks held back when it came before; whole for a store without hooks."""
+    if isinstance(store, HookedStore):
+        return without_held(store.inner, key, events)
+    return Left(tuple(events), tuple(range(len(events))), len(events))
+
+
+class HookedStore(Forwarding):
+    """Wraps `inner`; every method that a hook does not touch is the inner one."""
+
+    def __init__(self, inner: Store, hooks: Sequence[EventHooks]) -> None:
+        super().__init__(inner)
+        self.hooks = tuple(hooks)
+        self._reads = any(hook.on_read for hook in hooks)
+        self._enters = any(hook.on_append for hook in hooks)
+        self._after = [hook for hook in hooks if hook.after]
+        self._readers: OrderedDict[Key, Reader] = OrderedDict()
+        self._secret = b""
+        self._lock = RLock()
+        self._line: ThreadPoolExecutor | None = None
+        self._last: Future[None] | None = None
+
+    # -- events come in
+
+    def context(self, key: Key, events: Sequence[Event]) -> Context:
+        """As the inner store's, of the events as the hooks made them; what they held back is in `held_back`. Raises
+        Vetoed and HookError."""
+        if not self._enters or not events:
+            return self.inner.context(key, events)
+        before = self.inner.context(key, events)  # no hook is asked about what is recorded already
+        known = {event.id for event in before.known if event.seq <= before.head}
+        left, held = passed(self.hooks, key, events, before.secret, known)
+        context = self.inner.context(key, list(left.values()))
+        if orphans := self._orphans(key, left, context):
+            held = sorted((*held, *orphans), key=lambda one: one.place)
+            gone = {one.place for one in orphans}
+            context = self.inner.context(key, [event for at, event in left.items() if at not in gone])
+        if held:
+            self.inner.wrote(key, flags(events, held, newest_chained(self.inner, key, context.head)))
+            _log_held(key, held)
+        fields = {name: getattr(context, name) for name in Context.__struct_fields__}
+        return Passed(**fields, held_back=tuple(held))
+
+    def _orphans(self, key: Key, left: Mapping[int, Event], context: Context) -> list[HeldBack]:
+        """Results whose calls were held back in an earlier batch."""
+        here = {call.id for event in left.values() for call in event.calls}
+        waiting = {
+            at: event.result.call_id
+            for at, event in left.items()
+            if event.result and event.result.call_id not in context.calls and event.result.call_id not in here
+        }
+        known = self.inner.written(key, [call_flag(name) for name in waiting.values()]) if waiting else {}
+        return [
+            with_its_call(at, left[at], "as it was offered", "of its call")
+            for at, name in waiting.items()
+            if call_flag(name) in known
+        ]
+
+    def append(
+        self,
+        key: Key,
+        events: Sequence[Event],
+        *,
+        head: int,
+        units: Sequence[Unit] = (),
+        facts: Sequence[Fact] = (),
+        pieces: Sequence[Piece] = (),
+        tally: Tally | None = None,
+        now: float,
+        raising: Raising = Raising(),
+    ) -> None:
+        """As the inner store's; the `after` hooks are called behind it, in a thread of their own."""
+        self.inner.append(
+            key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
+        )
+        if self._after and events:
+            landed = Landed(key, tuple(events), tuple(event_ref(event.seq) for event in events))
+            with self._lock:
+                self._line = self._line or ThreadPoolExecutor(1, thread_name_prefix="foldmark-after")
+                self._last = self._line.submit(self._tell, landed)
+
+    def _tell(self, landed: Landed) -> None:
+        for hook in self._after:
+            try:
+                assert hook.after
+                said = hook.after(landed)
+                if inspect.iscoroutine(said):
+                    said.close()
+                    raise HookError("It is async, and nobody would await it: give a plain function.")
+            except Exception:
+                name, where = hook.called(hook.after or self._tell), landed.key.session
+                logger.exception("The hook %s failed after an append to session %r; the events stand.", name, where)
+
+    def drain(self, timeout_seconds: float | None = None) -> None:
+        """Wait until the `after` hooks of all appends so far were called. Raises TimeoutError."""
+        if self._last is not None:
+            self._last.result(timeout_seconds)
+
+    # -- what is read
+
+    def _reader(self, key: Key) -> Reader:
+        with self._lock:
+            reader = self._readers.get(key)
+            if reader is None:
+                self._secret = self._secret or self.inner.view(key).secret  # one for all sessions of a store
+                reader = self._readers[key] = Reader(key, self.hooks, self._secret)
+                while len(self._readers) > KEPT_READERS:
+                    self._readers.popitem(last=False)
+            self._readers.move_to_end(key)
+            return reader.catch_up(self.inner)
+
+    def view(self, key: Key) -> View:
+        """As the inner store's, of what the reader is shown. The checkpoint is the scope's, as it was written."""
+        view = self.inner.view(key)
+        if not self._reads:
+            return view
+        with self._lock:
+            reader = self._reader(key)
+            return msgspec.structs.replace(
+                view,
+                kept=tuple(reader.show(view.kept)),
+                events=tuple(reader.show(view.events)),
+                pins=view.pins - reader.withheld.keys(),
+                pinned=tuple(reader.show(view.pinned)),
+                all_events=view.all_events - reader.unseen(),
+            )
+
+    def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
+        events = self.inner.log(key, first, last)
+        if not self._reads:
+            return events
+        with self._lock:
+            return self._reader(key).show(events)
+
+    def event(self, key: Key, name: str) -> Event:
+        """As the inner store's. Raises NotFound for an event that is withheld too."""
+        event = self.inner.event(key, name)
+        if not self._reads:
+            return event
+        with self._lock:
+            shown = self._reader(key).show([event])
+        if not shown:
+            raise NotFound(f"event:{name}", f"Session {key.session!r} has no event {name!r} that this reader may see.")
+        return shown[0]
+
+    def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
+        if not self._reads:
+            return self.inner.covered(key, upto, limit=limit)
+        with self._lock:
+            reader, asked = self._reader(key), max(0, limit)
+            while True:  # what is left out must not cost the others their places
+                _, facts, units = self.inner.covered(key, upto, limit=asked)
+                shown = reader.units(units)
+                if len(shown) >= limit or len(units) < asked or not reader.hides:
+                    break
+                asked *= 2
+            facts = reader.facts(facts)
+        return newest(facts), facts, shown[: max(0, limit)]
+
+    def tally(self, key: Key) -> Tally:
+        if not self._reads:
+            return self.inner.tally(key)
+        with self._lock:
+            reader = self._reader(key)
+            if not reader.hides:
+                return self.inner.tally(key)
+            return reader.tally(self.inner)
+
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
+        """As the inner store's, without what the reader is not shown. `pieces` and `frequencies` stay those of all that
+        was searched."""
+        if not self._reads:
+            return self.inner.find(key, terms, limit=limit, where=where)
+        asked = max(0, limit)
+        while True:
+            finding = self.inner.find(key, terms, limit=asked, where=where)
+            shown = [one for found in finding.found if (one := self._found(key, found))]
+            if len(shown) >= limit or len(finding.found) < asked:
+                return msgspec.structs.replace(finding, found=tuple(shown[: max(0, limit)]))
+            asked *= 2
+
+    def _found(self, key: Key, found: Found) -> Found | None:
+        if found.session:
+            key = msgspec.structs.replace(key, session=found.session, scope="", sees="all")
+        with self._lock:
+            return self._reader(key).found(found)
+
+    # -- a title is made of the first user's words as they are stored: a reader who is not shown those gets none
+
+    def _titled(self, key: Key, info: SessionInfo) -> SessionInfo:
+        if not self._reads or not info.title:
+            return info
+        whole = msgspec.structs.replace(key, session=info.session, scope="", sees="all")
+        with suppress(NotFound, HookError), self._lock:  # erased meanwhile; a hook that fails shows nothing
+            first = next((event for event in self.inner.log(whole) if event.is_user), None)
+            if first is None or through(self.hooks, whole, first) is first:
+                return info
+        return msgspec.structs.replace(info, title="")
+
+    def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
+        return self._titled(key, self.inner.open(key, info=info))
+
+    def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
+        return self._titled(key, self.inner.describe(key, meta))
+
+    def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
+        """As the inner store's. With a read hook the first events of every session are looked at."""
+        key = Key(session="", tenant=tenant, user=user)
+        return [self._titled(key, info) for info in self.inner.sessions(tenant, user)]
+
+    def close(self) -> None:
+        """Waits for the `after` hooks, then closes the inner store."""
+        with self._lock:
+            line, self._line = self._line, None
+        if line is not None:
+            line.shutdown(wait=True)
+        self.inner.close()
+
+
+def _log_held(key: Key, held: Sequence[HeldBack]) -> None:
+    """Ids and hooks, never what was said."""
+    told = ", ".join(f"{one.id or f'event {one.place + 1} of the batch'} by {one.hook}" for one in held)
+    logger.info("Held back from session %r: %s.", key.session, told)
+
+
+class _AsRecorded(Forwarding):
+    """The log of a hooked store as it is kept; the rows of sessions as its readers see them."""
+
+    def __init__(self, store: HookedStore) -> None:
+        super().__init__(store.inner)
+        self._store = store
+
+    def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
+        return self._store.open(key, info=info)
+
+    def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
+        return self._store.describe(key, meta)

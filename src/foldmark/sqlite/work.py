@@ -1,0 +1,211 @@
+"""Work of a SQLite store: which scopes exist, which are dirty, and who holds the lease of one.
+
+Knows nothing of transactions: every function runs inside its caller's. A row is dirty while `wanted` > `done`; the
+partial index `work_dirty` holds those alone, so nothing here grows with the number of sessions. Tokens rise over the
+whole store: a session that is deleted and made again under its name never meets one of its former life.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from foldmark.dirtying import BY_HAND, ends, makes_whole_session, touched
+from foldmark.events import Event
+from foldmark.log import no_session, viewpoint_of
+from foldmark.sqlite.rows import get, pack, put
+from foldmark.sqlite.sessions import Known, find_row
+from foldmark.store import Backlog, Key, Raising, ScopeState, Work
+
+_SAME = "session = ? AND scope = ? AND sees = ?"
+_HELD = (
+    "session = (SELECT session.id FROM session JOIN user ON user.id = session.user "
+    "JOIN tenant ON tenant.id = user.tenant WHERE tenant.name = ? AND user.name = ? AND session.name = ?) "
+    "AND scope = ? AND sees = ? AND token = ?"
+)
+"""The row of a claimed work, found by names and token; none when the session is gone."""
+
+_FREE = (
+    "lease_until <= :now AND not_before <= :now AND NOT EXISTS ("
+    "SELECT 1 FROM work AS other WHERE other.session = work.session AND other.lease_until > :now)"
+)
+"""What makes a dirty row one to be claimed: no lease on it, nor on another scope of its session."""
+
+_OLDEST = f"SELECT id, since FROM work INDEXED BY work_dirty WHERE wanted > done AND {_FREE} ORDER BY since, id LIMIT 1"
+
+# Scopes that exist
+
+
+def enlist(db: sqlite3.Connection, session: int, key: Key) -> None:
+    """Make a scope exist; one that does stays as it is."""
+    scope, sees = viewpoint_of(key)
+    db.execute("INSERT OR IGNORE INTO scope_state VALUES (?, ?, ?, ?)", (session, put(scope), sees, _NEW_STATE))
+
+
+_NEW_STATE = pack(ScopeState())
+
+
+def scopes(db: sqlite3.Connection, key: Key) -> list[Key]:
+    """The scopes that exist, ordered by key and by what they see; a fork began with those of its parent, but with no
+    work. Raises NotFound."""
+    found = find_row(db, key)
+    if found is None:
+        raise no_session(key.session)
+    return sorted(_existing(db, found[0].id, key), key=viewpoint_of)
+
+
+def _existing(db: sqlite3.Connection, session: int, key: Key) -> list[Key]:
+    rows = db.execute("SELECT scope, sees FROM scope_state WHERE session = ?", (session,)).fetchall()
+    return [
+        Key(session=key.session, tenant=key.tenant, user=key.user, scope=get(scope), sees=sees) for scope, sees in rows
+    ]
+
+
+# Raising
+
+
+def raise_work(
+    db: sqlite3.Connection, known: Known, key: Key, events: Sequence[Event], now: float, raising: Raising
+) -> None:
+    """Mark the scopes dirty for which the new events are an end, and let the work of those that see any of them rest
+    on."""
+    if makes_whole_session(events, raising):
+        enlist(db, known.id, Key(session=key.session))
+    due = ends(known.log, events, raising)
+    if not due and not raising.not_before:
+        return
+    for each, wanted in touched(_existing(db, known.id, key), events, due, raising):
+        scope, sees = viewpoint_of(each)
+        if wanted:
+            _mark_dirty(db, (known.id, put(scope), sees), wanted, now, raising.not_before)
+        else:
+            db.execute(
+                f"UPDATE work SET not_before = max(not_before, ?) WHERE {_SAME} AND wanted > done AND not_before >= 0",
+                (raising.not_before, known.id, put(scope), sees),
+            )
+
+
+def _mark_dirty(
+    db: sqlite3.Connection, at: tuple[int, str | bytes, str], wanted: int, now: float, not_before: float
+) -> None:
+    """A row that is dirty stays so since the same time and rests no shorter; `later` is when work came that the holder
+    of the lease does not answer for."""
+    db.execute(
+        "INSERT INTO work (session, scope, sees, wanted, since, later, not_before) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (session, scope, sees) DO UPDATE SET wanted = max(wanted, excluded.wanted), "
+        "since = CASE WHEN wanted > done THEN since ELSE excluded.since END, "
+        "later = CASE WHEN wanted > taken THEN later ELSE excluded.later END, "
+        "not_before = CASE WHEN wanted <= done THEN excluded.not_before WHEN not_before < 0 THEN not_before "
+        "ELSE max(not_before, excluded.not_before) END",
+        (*at, wanted, now, now, not_before),
+    )
+
+
+def want(db: sqlite3.Connection, key: Key, now: float) -> None:
+    """Mark a scope dirty up to the head, also when it is done up to it. Raises NotFound."""
+    found = find_row(db, key)
+    if found is None:
+        raise no_session(key.session)
+    row, (scope, sees) = found[0], viewpoint_of(key)
+    enlist(db, row.id, key)
+    if row.head:
+        at = row.id, put(scope), sees
+        _mark_dirty(db, at, row.head, now, BY_HAND)
+        db.execute(f"UPDATE work SET done = min(done, wanted - 1), not_before = ? WHERE {_SAME}", (BY_HAND, *at))
+
+
+# The lease
+
+
+def is_waiting(db: sqlite3.Connection, now: float) -> bool:
+    """Whether there is anything to claim; only reads, so that workers who find nothing block no writer."""
+    return db.execute(_OLDEST, {"now": now}).fetchone() is not None
+
+
+def claim(db: sqlite3.Connection, now: float, lease_seconds: float) -> Work | None:
+    """Take the lease of the oldest work that is free."""
+    oldest = db.execute(_OLDEST, {"now": now}).fetchone()
+    if oldest is None:
+        return None
+    (token,) = db.execute("UPDATE meta SET value = value + 1 WHERE key = 'work_token' RETURNING value").fetchone()
+    session, scope, sees, *numbers = db.execute(
+        "UPDATE work SET taken = wanted, token = ?, lease_until = ?, attempts = attempts + 1, not_before = 0 "
+        "WHERE id = ? RETURNING session, scope, sees, wanted, done, lease_until, since, attempts",
+        (token, now + lease_seconds, oldest[0]),
+    ).fetchone()
+    tenant, user, name = db.execute(
+        "SELECT tenant.name, user.name, session.name FROM session "
+        "JOIN user ON user.id = session.user JOIN tenant ON tenant.id = user.tenant WHERE session.id = ?",
+        (session,),
+    ).fetchone()
+    wanted, done, lease_until, since, attempts = numbers
+    key = Key(session=get(name), tenant=get(tenant), user=get(user), scope=get(scope), sees=sees)
+    return Work(key=key, wanted=wanted, done=done, token=token, lease_until=lease_until, since=since, attempts=attempts)
+
+
+def extend(db: sqlite3.Connection, work: Work, until: float) -> bool:
+    """Lengthen the lease. False once it was freed, or ran out and another worker took this scope or (a younger token)
+    another one of the session."""
+    changed = db.execute(
+        f"UPDATE work SET lease_until = max(lease_until, ?) WHERE {_HELD} AND lease_until > 0 AND NOT EXISTS ("
+        "SELECT 1 FROM work AS other WHERE other.session = work.session AND other.lease_until > 0 "
+        "AND other.token > work.token)",
+        (until, *_names(work)),
+    )
+    return changed.rowcount == 1
+
+
+def settle(db: sqlite3.Connection, work: Work, again: float | None) -> bool:
+    """Free the lease: the work is done, or rests until `again`. False when it is not this worker's any more."""
+    if again is None:
+        found = db.execute(f"SELECT id FROM work WHERE {_HELD}", _names(work)).fetchone()
+        return found is not None and _finish(db, found[0], work.wanted)
+    changed = db.execute(
+        f"UPDATE work SET lease_until = 0, not_before = max(not_before, ?) WHERE {_HELD}", (again, *_names(work))
+    )
+    return changed.rowcount == 1
+
+
+def fences(db: sqlite3.Connection, known: Known, key: Key, token: int | None) -> bool:
+    """Whether a commit under this token must be refused: another worker took the lease since, or nobody holds it."""
+    if token is None:
+        return False
+    at = known.id, put(key.scope), viewpoint_of(key)[1]
+    held = db.execute(f"SELECT token FROM work WHERE {_SAME} AND lease_until > 0", at).fetchone()
+    return held is None or bool(held[0] != token)
+
+
+def commit(db: sqlite3.Connection, known: Known, key: Key) -> None:
+    """The work is done up to what was taken, with the checkpoint that is written in the same transaction."""
+    at = known.id, put(key.scope), viewpoint_of(key)[1]
+    _finish(db, db.execute(f"SELECT id FROM work WHERE {_SAME}", at).fetchone()[0], None)
+
+
+def _finish(db: sqlite3.Connection, number: int, upto: int | None) -> bool:
+    """Free the lease and call the work done up to there (None: what was taken). What came later is dirty since then."""
+    changed = db.execute(
+        "UPDATE work SET done = max(done, coalesce(:upto, taken)), lease_until = 0, attempts = 0, "
+        "since = CASE WHEN wanted > max(done, coalesce(:upto, taken)) THEN later ELSE since END WHERE id = :number",
+        {"number": number, "upto": upto},
+    )
+    return changed.rowcount == 1
+
+
+def _names(work: Work) -> tuple[object, ...]:
+    key = work.key
+    scope, sees = viewpoint_of(key)
+    return put(key.tenant), put(key.user), put(key.session), put(scope), sees, work.token
+
+
+def backlog(db: sqlite3.Connection, now: float) -> Backlog:
+    """What waits. Work that is leased does not rest, whatever its row says."""
+    dirty, leased, resting = db.execute(
+        "SELECT count(*), coalesce(sum(lease_until > :now), 0), "
+        "coalesce(sum(lease_until <= :now AND not_before > :now), 0) "
+        "FROM work INDEXED BY work_dirty WHERE wanted > done",
+        {"now": now},
+    ).fetchone()
+    oldest = db.execute(_OLDEST, {"now": now}).fetchone()
+    return Backlog(
+        dirty=dirty, leased=leased, resting=resting, oldest_seconds=max(0.0, now - oldest[1]) if oldest else 0.0
+    )

@@ -1,0 +1,448 @@
+"""A person takes compactions back, edits them, brings one in: nothing is lost, nothing is mixed, and the prompt of then
+comes back byte for byte. On both stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldmark import MemoryStore, Policy, Session, SQLiteStore, wire
+from foldmark.drafts import payload_bytes
+from foldmark.driving import advance
+from foldmark.errors import NotFound, PolicyError, StaleBoundary
+from foldmark.events import Event, assistant
+from foldmark.store import View
+from foldmark.testing import ScriptedModel, items_json
+from foldmark.wire import openai_chat
+from making import long_session, tool_round
+from pairs import pair_errors
+from telltale import steered, talk
+
+TOLD = items_json(decisions=[("Invoice 6 is compared with ledger_6.csv", [14])])
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "agent.db")
+    yield made
+    made.close()
+
+
+def prompt(session: Session, of: Any = openai_chat) -> bytes:
+    return payload_bytes(session.peek(wire=of).payload())
+
+
+def prompts(session: Session) -> list[bytes]:
+    return [prompt(session, of) for of in wire.WIRES]
+
+
+def classes(session: Session) -> dict[int, str]:
+    return {entry.seq: entry.status for entry in session.explain()}
+
+
+def lines_of(number: int) -> str:
+    return "\n".join(
+        f"value_{number}_{line} = charge({line})  # ledger row {line} of file {number}" for line in range(60)
+    )
+
+
+def seqs(session: Session) -> list[int]:
+    return [event.seq for event in session.store.log(session.key)]
+
+
+# -- undo
+
+
+def test_undo_brings_the_very_prompt_back_on_every_wire(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.request(window=64_000)
+    before = prompts(session)
+    session.compact(force=True)
+    assert prompts(session) != before
+    report = session.control.undo()
+    assert prompts(session) == before
+    assert (report.outcome, report.trigger, report.epoch, report.boundary, report.version) == (
+        "applied", "undo", "undo", 0, 2,
+    )  # fmt: skip
+    assert session.peek().report.epoch == "undo", "the report names why the prefix broke"
+
+
+def test_what_was_recorded_since_stands_behind_it(store: Any) -> None:
+    session, twin = steered(store), steered(MemoryStore())
+    for one in (session, twin):
+        one.record(*talk(1, 40))
+        one.request(window=64_000)
+    session.compact(force=True)
+    for one in (session, twin):
+        one.record(*talk(41, 44))
+    session.control.undo()
+    assert prompts(session) == prompts(twin)
+
+
+def test_every_older_record_comes_back_byte_for_byte(store: Any) -> None:
+    """S-DUR-06, nested compactions: whichever version is restored, its prompt is the one of then."""
+    session = steered(store)
+    then: list[bytes] = []
+    for turn in range(4):
+        session.record(*talk(20 * turn + 1, 20 * turn + 20))
+        session.request(window=64_000)
+        then.append(prompt(session))
+        session.compact(force=True)
+    log = session.store.log(session.key)
+    for version in (3, 1, 0, 2):
+        session.control.undo(version)
+        view = session.store.view(session.key)
+        boundary = session.control.history()[version - 1].boundary if version else 0
+        assert (view.checkpoint and view.checkpoint.boundary) == boundary
+        assert [event.seq for event in view.events] == [event.seq for event in log if event.seq > boundary]
+        old = then[version].removesuffix(b"]}").split(b'"messages":[')[1]
+        assert old in prompt(session), "the prompt before the next compaction is the beginning of this one"
+    assert [one.version for one in session.control.history()] == list(range(1, 9))
+
+
+def test_an_undo_of_an_undo_brings_the_compaction_back(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.request(window=64_000)
+    session.compact(force=True)
+    compacted = prompts(session)
+    session.control.undo()
+    raw = prompts(session)
+    session.control.undo()
+    assert prompts(session) == compacted
+    session.control.undo()
+    assert prompts(session) == raw
+    assert [one.kind for one in session.control.history()] == ["compaction", "undo", "undo", "undo"]
+    assert [one.source for one in session.control.history()] == [0, 0, 1, 2]
+
+
+def test_the_version_only_rises_and_what_was_undone_can_still_be_opened(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.record(*talk(41, 80))
+    session.compact(force=True)
+    first, second = session.control.history()
+    session.control.undo()
+    made = session.control.history()
+    assert [one.version for one in made] == [1, 2, 3]
+    assert (made[2].boundary, made[2].text, made[2].kept) == (first.boundary, first.text, first.kept)
+    for version, boundary in ((1, first.boundary), (2, second.boundary), (3, first.boundary)):
+        opened: list[int] = []
+        ref = f"compaction:{version}"
+        while ref:
+            page = session.load(ref)
+            opened += [event.seq for event in page.events]
+            ref = page.next
+        assert opened == list(range(1, boundary + 1)), "all that it covers, page by page"
+    session.control.undo(0)
+    with pytest.raises(NotFound):
+        session.load("compaction:4")
+
+
+def test_an_undo_holds_every_trigger_but_the_cap_until_one_landing_was_added(store: Any) -> None:
+    session = steered(store, Policy.coding(budget={"landing_tokens": 4_000, "trigger_tokens": 10_000}, window=64_000))
+    session.record(*talk(1, 40))
+    assert session.request(window=64_000).report.outcome == "applied"
+    report = session.control.undo()
+    held = session.store.view(session.key).state.held
+    assert held == report.after + 4_000
+    added, number = 0, 41
+    while True:
+        before = session.peek().tokens.total
+        made = session.request(window=64_000)
+        if made.report.outcome == "applied":
+            break
+        assert before < held, "past one landing the triggers are free again"
+        session.record(*talk(number, number))
+        number, added = number + 1, added + 1
+    assert added > 5
+    assert before >= held
+
+
+def test_the_cap_does_not_wait(store: Any) -> None:
+    session = steered(store, Policy.coding(budget={"landing_tokens": 4_000}, window=64_000))
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.control.undo()
+    made = session.request(window=16_000)
+    assert (made.report.outcome, made.report.trigger) == ("applied", "cap")
+
+
+def test_no_cleanup_takes_away_what_an_undo_brought_back(store: Any) -> None:
+    clock = [1_000.0]
+    quiet = Policy.coding(run="manual", budget={"landing_tokens": 4_000, "trigger_tokens": 20_000})
+    session = Session("s", store=store, policy=quiet, clock=lambda: clock[0])
+    session.record(*long_session(12, 60))
+    session.request(window=64_000)
+    session.record(*(event for number in range(13, 21) for event in tool_round(number, lines_of(number))))
+    before = payload_bytes(session.request(window=64_000).payload())
+    session.compact(force=True)
+    session.control.undo()
+    clock[0] += 4_000  # the cache is cold: else a free moment for an epoch
+    assert prompt(session) == before
+    state = session.store.view(session.key).state
+    session.store.sent(session.key, msgspec.structs.replace(state, held=0), expected=state.mark)
+    assert prompt(session) != before, "without the hold it would"
+
+
+def test_a_stale_look_changes_nothing(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.control.edit({"next_steps": ["Ask the bank"]}, author="Ann")
+    before = session.store.view(session.key)
+    for change in (
+        lambda: session.control.undo(expected=1),
+        lambda: session.control.edit({"next_steps": []}, expected=1),
+        lambda: session.control.adopt("All is well.", cutoff=9e9, expected=1),
+    ):
+        with pytest.raises(StaleBoundary):
+            change()
+    assert session.store.view(session.key) == before
+    session.control.undo(expected=2)
+
+
+class Racing:
+    """A store in which somebody else commits right behind the look that another one decides by."""
+
+    def __init__(self, store: Any, meanwhile: Any) -> None:
+        self.store, self.meanwhile = store, meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def view(self, key: Any) -> View:
+        view = self.store.view(key)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
+        return view
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda hand: hand.undo(),
+        lambda hand: hand.edit({"decisions": ["Wait"]}, pin=["event:3"]),
+        lambda hand: hand.adopt("All is well.", event_id="e90"),
+    ],
+    ids=["undo", "edit", "adopt"],
+)
+def test_a_person_and_a_worker_at_once_one_wins_and_nothing_is_mixed(store: Any, change: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.record(*(msgspec.structs.replace(event, id=f"e{at}") for at, event in enumerate(talk(41, 80), 41)))
+    racing = steered(Racing(store, lambda: session.compact(force=True)))
+    with pytest.raises(StaleBoundary):
+        change(racing.control)
+    history = session.control.history()
+    assert [(one.version, one.kind) for one in history] == [(1, "compaction"), (2, "compaction")]
+    assert session.control.pins() == []
+    session.request()
+
+
+def test_a_worker_that_was_overtaken_by_an_undo_loses(store: Any) -> None:
+    session = steered(store, model=ScriptedModel(TOLD))
+    session.record(*talk(1, 40))
+    session.compact(force=True, by_code=True)
+    session.record(*talk(41, 80))
+    steps = session.compact_steps(force=True)
+    next(steps)  # the model is being asked
+    session.control.undo(0)
+    raw = prompt(session)
+    done, value = advance(steps, TOLD)
+    while not done:
+        done, value = advance(steps, value.run())
+    assert value.outcome == "deferred"
+    assert prompt(session) == raw
+    assert [one.kind for one in session.control.history()] == ["compaction", "undo"]
+
+
+def test_a_request_that_was_built_before_an_undo_does_not_write_over_it(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.request(window=64_000)
+    old = session.store.view(session.key).state
+    for _ in range(2):
+        session.control.undo()
+        state = session.store.view(session.key).state
+        session.store.sent(session.key, msgspec.structs.replace(old, last_size=1), expected=old.mark)
+        assert session.store.view(session.key).state == state, "its mark is another one"
+        assert state.held
+
+
+def test_undo_in_a_fork_leaves_its_parent_alone(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.request(window=64_000)
+    raw = prompt(session)
+    session.compact(force=True)
+    parent, kept = prompt(session), seqs(session)
+    fork = steered(store)
+    events = session.store.log(session.key)
+    fork.follow([*events[:-1], assistant("Invoice 40 is open.")])
+    assert fork.name != session.name
+    assert [one.version for one in fork.control.history()] == [1], "inherited"
+    report = fork.control.undo()
+    assert (report.version, report.boundary) == (2, 0)
+    assert b"Invoice 40 is open." in prompt(fork)
+    shared = raw.partition(b"Invoice 40 is settled.")[0].split(b'"messages":[')[1]
+    assert shared[:-60] in prompt(fork)
+    assert prompt(session) == parent
+    assert [one.version for one in session.control.history()] == [1]
+    fork.control.undo()
+    assert fork.control.history()[-1].text == session.control.history()[-1].text
+    assert seqs(session) == kept
+
+
+def test_a_fork_of_an_undone_session_inherits_the_undo(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.control.undo()
+    events = session.store.log(session.key)
+    fork = steered(store)
+    fork.follow([*events[:-1], assistant("Invoice 40 is open.")])
+    view = fork.store.view(fork.key)
+    assert view.checkpoint is not None
+    assert (view.checkpoint.kind, view.checkpoint.boundary, len(view.events)) == ("undo", 0, len(events))
+
+
+def test_undo_says_what_there_is_when_it_cannot() -> None:
+    session = steered()
+    session.record(*talk(1, 40))
+    with pytest.raises(NotFound, match="nothing to undo"):
+        session.control.undo()
+    session.compact(force=True)
+    with pytest.raises(NotFound, match="this scope has: compaction:1"):
+        session.control.undo("compaction:7")
+    for wrong in (-1, True, "event:3", "compaction:1@elsewhere", 1.5):
+        with pytest.raises((PolicyError, NotFound)):
+            session.control.undo(wrong)  # type: ignore[arg-type]
+    same = session.control.undo(1)
+    assert (same.outcome, same.version) == ("not_due", 1)
+    assert len(session.control.history()) == 1
+    assert session.control.undo("compaction:1").outcome == "not_due"
+
+
+def test_a_session_goes_on_after_an_undo_of_everything(store: Any) -> None:
+    """The next compaction covers from the first event on, and every event stays in one class."""
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    session.control.undo(0)
+    assert set(classes(session).values()) == {"raw"}
+    session.record(*talk(41, 50))
+    report = session.compact(force=True)
+    assert (report.outcome, report.version) == ("applied", 3)
+    made = session.request(window=64_000)
+    assert pair_errors(made.payload()) == []
+    assert sorted(classes(session)) == seqs(session)
+    assert session.store.view(session.key).state.held == 0
+
+
+def test_a_conversation_that_begins_with_the_agent_comes_back_as_it_was() -> None:
+    session = steered()
+    session.record(assistant("Hello."), *talk(1, 40))
+    before = prompts(session)
+    session.compact(force=True)
+    session.control.undo()
+    assert prompts(session) == before
+
+
+@pytest.mark.parametrize("layout", [{"checkpoint": "system"}, {"checkpoint": "user"}])
+def test_an_undo_of_everything_leaves_no_trace_in_system_or_messages(layout: dict[str, Any]) -> None:
+    framed = {**layout, "format": lambda text: f"FRAME\n{text}"}
+    for shown in (layout, framed):
+        session = steered(policy=Policy.coding(run="manual", budget={"landing_tokens": 4_000}, layout=shown))
+        session.record(*talk(1, 40))
+        session.describe(system="You mend ledgers.")
+        before = prompts(session)
+        session.compact(force=True)
+        session.control.undo()
+        assert prompts(session) == before
+        assert session.peek().tokens.checkpoint == 0
+
+
+steps = st.lists(
+    st.sampled_from(["talk", "talk", "compact", "undo", "undo", "before", "edit", "pin", "request"]),
+    min_size=3,
+    max_size=12,
+)
+
+
+@given(steps, st.randoms(use_true_random=False))
+def test_whatever_people_do_nothing_is_lost_and_the_version_only_rises(done: list[str], chance: Any) -> None:
+    session, number = steered(), 1
+    session.record(*talk(1, 12))
+    for step in done:
+        versions = [one.version for one in session.control.history()]
+        if step == "talk":
+            number += 12
+            session.record(*talk(number, number + 11))
+        elif step == "compact":
+            session.compact(force=True)
+        elif step == "request":
+            session.request(window=64_000)
+        elif step == "pin":
+            session.control.pin(f"event:{chance.choice(seqs(session))}")
+        elif versions and step == "edit" and session.store.view(session.key).checkpoint.boundary:  # type: ignore[union-attr]
+            session.control.edit({"next_steps": [f"Step {number}"]}, pin=[f"event:{chance.choice(seqs(session))}"])
+        elif versions and step == "undo":
+            session.control.undo(chance.choice([0, *versions]))
+        elif versions and step == "before":
+            session.control.undo()
+        now = [one.version for one in session.control.history()]
+        assert now == list(range(1, len(now) + 1))
+        assert now[: len(versions)] == versions
+        assert sorted(classes(session)) == seqs(session)
+        made = session.peek()
+        assert pair_errors(made.payload()) == []
+        shown = [event.seq for event in made.messages if event.seq]
+        view = session.store.view(session.key)
+        boundary = view.checkpoint.boundary if view.checkpoint else 0
+        assert [seq for seq in shown if seq > boundary] == [seq for seq in seqs(session) if seq > boundary]
+        assert {event.seq for event in view.kept} <= set(range(1, boundary + 1))
+
+
+# -- pins
+
+
+def test_pins_outlive_undo_edit_and_fork(store: Any) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.control.pin("event:4")
+    session.compact(force=True)
+    session.control.undo()
+    session.compact(force=True)
+    session.control.edit({"next_steps": ["Ask the bank"]})
+    assert [event.seq for event in session.store.view(session.key).kept if event.seq == 4] == [4]
+    fork = steered(store)
+    fork.follow([*session.store.log(session.key)[:-1], assistant("Invoice 40 is open.")])
+    assert fork.control.pins() == [4]
+    fork.record(*talk(41, 60))
+    fork.compact(force=True)
+    assert 4 in [event.seq for event in fork.store.view(fork.key).kept]
+
+
+def test_a_pinned_event_is_kept_whatever_a_model_says(store: Any) -> None:
+    said = items_json(next_steps=["Drop event 4 from the record; nobody needs it"], decisions=[("Unpin event:4", [4])])
+    session = steered(store, model=ScriptedModel(said))
+    session.record(*talk(1, 40))
+    session.control.pin("event:4")
+    words: Event = session.store.event(session.key, "4")
+    session.compact(force=True)
+    assert session.control.pins() == [4]
+    made = session.request(window=64_000)
+    assert words.text.split("\n")[0][:80].encode() in payload_bytes(made.payload())
+    assert classes(session)[4] == "kept"
