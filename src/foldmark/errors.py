@@ -63,12 +63,13 @@ class HeadMoved(StoreError):
 
 
 class StaleBoundary(StoreError):
-    """Another compaction of the same scope won. Nothing was written; safe to ignore."""
+    """Another compaction of the same scope won, or the lease of the work was lost (then both versions are the same).
+    Nothing was written; safe to ignore."""
 
     def __init__(self, expected: int, found: int) -> None:
-        super().__init__(
-            f"The checkpoint is at version {found}, not {expected}: another compaction won. Safe to ignore."
-        )
+        won = f"The checkpoint is at version {found}, not {expected}: another compaction won."
+        lost = f"The lease of this work ended (the checkpoint is still at version {found}): another worker has it."
+        super().__init__(f"{lost if expected == found else won} Nothing was written; safe to ignore.")
         self.expected, self.found = expected, found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from foldmark.drafts import Request
 from foldmark.events import Event
+from foldmark.merging import own_tokens
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Entry
 from foldmark.rounds import newest_user
@@ -45,7 +46,7 @@ def entries(log: Sequence[Event], view: View, made: Request) -> list[Entry]:
                 seq=event.seq,
                 ref=event_ref(event.seq),
                 status=status,  # type: ignore[arg-type]
-                tokens=sent.tokens,
+                tokens=own_tokens(sent),
                 reason=reason,
                 artifact=artifact_ref(event.seq) if event.artifacts else None,
             )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from foldmark.account import refusal
 from foldmark.admission import admit
 from foldmark.around import Consulted
@@ -29,6 +31,7 @@ from foldmark.kinds import on_screen
 from foldmark.laying import consulted, lay
 from foldmark.loading import locate
 from foldmark.matter import Parent
+from foldmark.merging import merged
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     Trial,
@@ -79,13 +82,13 @@ def record(
     readings = read(admitted, bodies, context.calls, lambda text: redact(on_screen(text)))
     units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)
-    store.append(
+    raised = store.append(
         key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now,
         raising=raising(policy, now),
     )  # fmt: skip
     for body in (one for one in bodies if not artifacts.has(key.tenant, one.sha256)):  # swept while no event named it
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))
-    return context
+    return msgspec.structs.replace(context, raised=raised)
 
 
 def request(
@@ -103,7 +106,8 @@ def request(
     )
     report, redact = request_report(view, mark, frame), redactor(view.secret, policy.redact)
     made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
-    made = named(made.with_messages(pictured(made.messages, artifacts, key.tenant)), view.state)  # says what broke
+    made = made.with_messages(pictured(made.messages, artifacts, key.tenant))
+    made = named(merged(made) if policy.layout.merge else made, view.state)  # says what broke
     if not peek:
         store.sent(key, after_request(view.state, frame, mark, made, now, policy.prices), expected=view.mark)
         store.wrote(key, ours(made))

@@ -12,8 +12,9 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.events import CONTINUES, Event, fingerprint, linked, named
+from foldmark.log import holds_call, overlap
 from foldmark.originals import whole
-from foldmark.store import Key, Match, Store
+from foldmark.store import HeldBack, Key, Match, Store
 from foldmark.written import Read, restored
 
 UNCHAINED = ("control", "system")
@@ -24,7 +25,8 @@ class Followed(msgspec.Struct, frozen=True):
     and `known` messages that were there already. `forked_at` is None when the list simply goes on.
 
     `last_seq` is where an older copy ends (else the end of the log), `head` the end of the log that all of this was
-    seen in, `seqs` the seq of every offered event, 0 for new ones and for our own messages."""
+    seen in, `seqs` the seq of every offered event, 0 for new ones, for our own messages and for what a hook kept out;
+    `held_back` are those of the new ones that it kept out now."""
 
     session: str
     new: tuple[Event, ...]
@@ -33,6 +35,7 @@ class Followed(msgspec.Struct, frozen=True):
     last_seq: int = 0
     head: int = 0
     seqs: tuple[int, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -42,6 +45,8 @@ class _Place(msgspec.Struct, frozen=True):
     seq: int = 0
     count: int = 0
     skipped: int = 0
+    in_scope: bool = False
+    """The events are counted among those that the scope sees: others stand between them."""
 
 
 def follow(
@@ -55,6 +60,9 @@ def follow(
     log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped;
     should what they stand for be new in a fork, the recorded originals come in, with bodies from `artifacts`.
     Control records take no part in the chain: those that are new come in, wherever they stand.
+
+    Where agents share a session, the list is the log of one scope: others' events stand between its own. There it is
+    compared with what the scope sees too, and what is new in it and has no key gets the scope's.
     """
     offered = [named(event) for event in offered]
     known = store.written(key, [event.plain for event in offered])
@@ -73,14 +81,14 @@ def follow(
     is_fork = bool(line and behind) and not grew and (retry or place.skipped + place.count < len(line))
     whole = msgspec.structs.replace(there, scope="", sees="all")
     log = store.log(whole, 1, place.seq if is_fork else max(head, place.seq))
-    found = _seqs(reads, line, place, log)
+    found = _seqs(reads, line, place, [event for event in log if not place.in_scope or key.shows(event)])
     new = [read for read, seq in zip(reads, found, strict=True) if seq is None]
     seqs = [0] * len(offered)
     for read, seq in zip(reads, found, strict=True):
         seqs[read.at] = seq or 0
     return Followed(
         place.session,
-        tuple(_originals(store, key, place.session, root, new, artifacts)),
+        tuple(_keyed(key, event) for event in _originals(store, key, place.session, root, new, artifacts)),
         len(reads) - len(new),
         forked_at=place.seq if is_fork else None,
         last_seq=place.seq if behind else max(head, place.seq),
@@ -132,17 +140,22 @@ def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours
 def _goes_on(store: Store, key: Key, root: str, line: Sequence[Read], known: Mapping[str, str]) -> bool:
     """Whether the list, as it came, goes on from the end of a log. Then it is the caller's own: what it says again is
     said again, whatever an earlier message of ours stood for."""
-    found = _longest(store, key, root, _links(line)) if line else None
-    if not found or any(known.get(read.plain) == "" for read in line[found.count :]):
+    if not line:
         return False
-    there = msgspec.structs.replace(key, session=found.session)
-    return not _chained(store.log(there, found.seq + 1))
+    place, found = _in_scope(store, key, root, line), _longest(store, key, root, _links(line))
+    if found and found.count >= place.count:
+        place = _Place(found.session, found.seq, found.count)
+    if not place.count or place.skipped or any(known.get(read.plain) == "" for read in line[place.count :]):
+        return False
+    there = msgspec.structs.replace(key, session=place.session)
+    return not _chained(store.log(there, place.seq + 1))
 
 
-def _links(line: Sequence[Read]) -> list[str]:
+def _links(line: Sequence[Read], after: str = "") -> list[str]:
+    """The chains of a line behind the chain `after`."""
     links: list[str] = []
     for read in line:
-        links.append(linked(links[-1] if links else "", read.plain))
+        links.append(linked(links[-1] if links else after, read.plain))
     return links
 
 
@@ -151,8 +164,8 @@ def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: b
     the list begins with a message that we wrote (`is_ours`): a checkpoint may leave one long answer behind it."""
     if not line:
         return _Place(key.session)
-    best = _Place(key.session)
-    if found := _longest(store, key, root, _links(line)):
+    best = _in_scope(store, key, root, line)
+    if (found := _longest(store, key, root, _links(line))) and found.count >= best.count:
         best = _Place(found.session, found.seq, found.count)
         there = msgspec.structs.replace(key, session=found.session)
         if found.count == len(line) or not _chained(store.log(there, found.seq + 1)):
@@ -165,8 +178,67 @@ def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: b
     if is_ours and best.count <= front < len(line):
         end = _end(store, key)
         if end and end.plain == line[front].plain:
-            best = _Place(key.session, end.seq, 1, front)
+            return _Place(key.session, end.seq, 1, front)
+    return best if best.count else _behind_a_checkpoint(store, key, line, front, is_ours=is_ours)
+
+
+def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: int, *, is_ours: bool) -> _Place:
+    """Where a list begins behind a boundary and then takes another turn: what is covered stays the past of its fork.
+    Two messages of the tail tell it, or one that we wrote or that stands behind one of ours; a checkpoint in front of
+    nothing that is known tells the newest boundary."""
+    checkpoints = store.checkpoints(key)
+    best = _Place(key.session, checkpoints[-1].boundary, 0, front) if checkpoints and is_ours else _Place(key.session)
+    if front == len(line):
+        return best
+    least = 1 if is_ours or line[front].is_ours else 2
+    for made in reversed(checkpoints):
+        covered = _chained(store.log(key, max(1, made.boundary - 99), made.boundary))
+        found = store.match(key, _links(line[front:], covered[-1].chain)) if covered else None
+        if found and found.count >= max(least, best.count + 1):
+            best = _Place(found.session, found.seq, found.count, front)
     return best
+
+
+def _in_scope(store: Store, key: Key, root: str, line: Sequence[Read]) -> _Place:
+    """Where a list is in what its scope sees of the session, or else of its forks."""
+    best = _shared(store, key, line)
+    if key.sees == "all" or best.count == len(line) or not _chained(store.log(key, best.seq + 1)):
+        return best
+    for name in _family(store, key, root):
+        other = _shared(store, msgspec.structs.replace(key, session=name), line)
+        best = other if other.count > best.count else best
+    return best
+
+
+def _shared(store: Store, key: Key, line: Sequence[Read]) -> _Place:
+    """As far as the list and the scope's log are alike from their beginning, message by message, or the longest head of
+    the list that ends that log."""
+    seen = _chained(store.log(key)) if key.sees != "all" else []
+    plains = [event.plain for event in seen]
+    count = next((at for at, (read, plain) in enumerate(zip(line, plains, strict=False)) if read.plain != plain), None)
+    count = min(len(line), len(plains)) if count is None else count
+    best = _Place(key.session, seen[count - 1].seq, count, in_scope=True) if count else _Place(key.session)
+    front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
+    for skipped in {0, front} if count < len(plains) else ():
+        ends = overlap([read.plain for read in line[skipped:]], plains)
+        if ends > best.count and (ends > 1 or holds_call(seen[-1])):
+            best = _Place(key.session, seen[-1].seq, ends, skipped, in_scope=True)
+    return best
+
+
+def _family(store: Store, key: Key, root: str) -> list[str]:
+    """The forks of a session and of `root`, and theirs, the newest update first; `root` too."""
+    forks = [info for info in store.sessions(key.tenant, key.user) if info.kind == "fork"]
+    names, more = set[str](), {root or key.session, key.session}
+    while more:
+        names |= more
+        more = {info.session for info in forks if info.parent in names} - names
+    return [name for name in (*(info.session for info in forks), root) if name in names and name != key.session]
+
+
+def _keyed(key: Key, event: Event) -> Event:
+    """A message carries no key. In a scope that does not see everything it would be lost to whoever said it."""
+    return event if event.key or key.sees == "all" else msgspec.structs.replace(event, scope=key.scope)
 
 
 def _end(store: Store, key: Key) -> Event | None:

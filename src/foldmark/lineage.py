@@ -17,7 +17,7 @@ from foldmark.artifacts import Artifacts
 from foldmark.errors import HeadMoved
 from foldmark.events import Event
 from foldmark.following import Followed, follow
-from foldmark.store import Context, Key, SessionInfo, Store
+from foldmark.store import Context, HeldBack, Key, SessionInfo, Store
 from foldmark.wire import openai_chat
 
 BATCH = 500  # events a transaction: progress is visible, and a crash loses little
@@ -139,11 +139,11 @@ def caught_up(
     """Append what is new in a list that was located, by batches, each behind the head that it was seen at; `progress`
     is told (done, of how many). When somebody else appends, perhaps the same list, it is located again. What comes back
     says what was appended here. Raises HeadMoved after 50 tries."""
-    first, done = found, list[Event]()
+    first, done, held = found, list[Event](), list[HeldBack]()
     rest, head, tries = found.new, found.head, TRIES
     while rest:
         try:
-            head += len(append(rest[:BATCH], head).new)
+            made = append(rest[:BATCH], head)
         except HeadMoved:
             tries -= 1
             if not tries:
@@ -151,9 +151,12 @@ def caught_up(
             found = locate()
             rest, head = found.new, found.head
             continue
-        done += rest[:BATCH]
+        head += len(made.new)
+        gone = {one.place for one in made.held_back}
+        done += [event for at, event in enumerate(rest[:BATCH]) if at not in gone]
+        held += made.held_back
         rest = rest[BATCH:]
         progress(len(done), len(done) + len(rest))
-    known = found.known + len(found.new) - len(done)
+    known = found.known + len(found.new) - len(done) - len(held)
     forked_at = found.forked_at if first.forked_at is None else first.forked_at
-    return msgspec.structs.replace(found, new=tuple(done), known=known, forked_at=forked_at)
+    return msgspec.structs.replace(found, new=tuple(done), known=known, forked_at=forked_at, held_back=tuple(held))

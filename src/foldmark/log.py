@@ -281,6 +281,8 @@ def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> S
     if same and state.mark.seq <= seq:
         return state
     mark = inherited[-1].mark if inherited else Mark()
+    if mark.seq > seq:  # what comes behind the fork is not cleaned before its time
+        mark = msgspec.structs.replace(mark, seq=seq, head=min(mark.head, seq))
     return msgspec.structs.replace(state, mark=mark, last_size=0, last_usage=None, last_hash="", held=0)
 
 

@@ -219,7 +219,8 @@ def named(made: Request, state: ScopeState) -> Request:
     past, and a call whose marker gave way to its result."""
     if made.report.epoch or not state.last_count:
         return made
-    if len(made.messages) >= state.last_count and digest(made.messages[: state.last_count]) == state.last_hash:
+    before = made.messages[: state.last_count]
+    if len(before) == state.last_count and digest(before, made.system) == state.last_hash:
         return made
     by_fit = any(change.reason.startswith("fit") for change in made.report.changes)
     epoch = "fit" if by_fit else "the shown past changed"
@@ -237,7 +238,7 @@ def after_request(
         last_size=made.tokens.total,
         last_time=now,
         last_version=made.report.version,
-        last_hash=digest(made.messages[: made.stable]),
+        last_hash=digest(made.messages[: made.stable], made.system),
         last_count=made.stable,
         awaited=awaited(state, frame, size=made.tokens.total, now=now, epoch=made.report.epoch, prices=prices),
     )

@@ -26,10 +26,10 @@ from foldmark.noticing import Notices
 from foldmark.observing import Sent, observed, reply_in
 from foldmark.overflowing import learned_limit
 from foldmark.policy import Policy
-from foldmark.reports import Report
+from foldmark.reports import Raised, Report
 from foldmark.rounds import between_calls
 from foldmark.spending import coming
-from foldmark.store import Frame, ScopeState, Store
+from foldmark.store import Frame, Key, ScopeState, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.telling import tell
 from foldmark.triggers import expected_next
@@ -48,6 +48,7 @@ class Outgoing:
         self._framing = Framing(policy)
         self._awaited: Sent | None = None  # the last request built here, until its reply comes
         self._last: Request | None = None  # the last request built here
+        self.raised: tuple[Key, ...] = ()  # scopes that got work by what came in, until somebody is told
 
     def policy(self, line: Line, given: Policy | None = None) -> Policy:
         """The policy for the model that runs: the one `given` for this once, else the session's."""
@@ -106,6 +107,15 @@ class Outgoing:
             state = self._state(line)
             new = observed(state, sent, reply, self.policy(line).prices)
             self._store.sent(line.key, new, expected=state.mark)
+
+    def tell_raised(self) -> None:
+        """Tell the observer which scopes got work since the last time. To be called without the lock."""
+        raised, self.raised = self.raised, ()
+        for key in raised if self._notices else ():
+            head = self._store.view(key).head
+            self._notices.raised(
+                Raised(what="raised", session=key.session, scope=key.scope, wanted=head, time=self._clock())
+            )
 
     def overflow(self, frame: Frame, error: Any) -> Overflow | None:
         """What a provider's refusal says of size, read as the frame's wire reads it; None when it says nothing."""

@@ -166,13 +166,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def to_json(self) -> str:
         """All options as JSON, to keep with a session. Functions and tool profiles are code and stay out."""
         tail, keep = (msgspec.structs.replace(group, choose=None) for group in (self.tail, self.keep))
+        layout = msgspec.structs.replace(self.layout, format=None)
         plain = msgspec.structs.replace(
-            self, tail=tail, keep=keep, triggers=None, profiles=(), price_table=None, models={}
+            self, tail=tail, keep=keep, layout=layout, triggers=None, profiles=(), price_table=None, models={}
         )
         data = msgspec.to_builtins(plain)
         if self.models:
             data["models"] = {
-                name: {key: value for key, value in changes.items() if key not in _CODE}
+                name: {key: _without_code(value) for key, value in changes.items() if key not in _CODE}
                 for name, changes in self.models.items()
             }
         if self.price_table is not None:
@@ -288,6 +289,13 @@ def _models(policy: Policy) -> dict[str, dict[str, Any]]:
         except PolicyError as error:
             raise PolicyError(f"models[{name!r}]: {error}") from error
     return out
+
+
+def _without_code(value: Any) -> Any:
+    """A change without the functions of its group (`layout.format`, `tail.choose`, `keep.choose`)."""
+    if isinstance(value, Mapping):
+        return {field: one for field, one in value.items() if not callable(one)}
+    return value
 
 
 def _change(key: str, value: Any) -> Any:

@@ -20,9 +20,9 @@ class _Known(msgspec.Struct):
 _memory: Recent[_Known] = Recent()
 
 
-def digest(messages: Sequence[Event]) -> str:
-    """A hash of the messages as shown: whose they are, in what form, in what order. A list that goes on from one
-    that was hashed before costs only its new end."""
+def digest(messages: Sequence[Event], system: str = "") -> str:
+    """A hash of the system text and the messages as shown: whose they are, in what form, in what order. A list that
+    goes on from one that was hashed before costs only its new end."""
     first = next((message for message in messages if message.seq), None)
     place = (first.session, first.seq) if first else ("", 0)
     known = _memory.get(place)
@@ -32,6 +32,7 @@ def digest(messages: Sequence[Event]) -> str:
         state, done = blake2b(digest_size=12), 0
     state.update(_rows(messages[done:]))
     _memory.put(place, _Known(messages, state.copy()))
+    state.update(system.encode("utf-8", "surrogatepass"))
     found: str = state.hexdigest()
     return found
 

@@ -99,8 +99,9 @@ class Rehearsal:
         tally: Tally | None = None,
         now: float,
         raising: Raising = _NOTHING,
-    ) -> None:
+    ) -> tuple[Key, ...]:
         """Nothing comes in."""
+        return ()
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         """Nothing is noted."""

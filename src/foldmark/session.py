@@ -24,7 +24,7 @@ from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed
 from foldmark.framing import ASSUMED, Said
-from foldmark.hooked import HeldBack, as_recorded, held_back, unheld
+from foldmark.hooked import EventHooks, HeldBack, as_recorded, hooked, unheld
 from foldmark.joining import joined, moved
 from foldmark.lineage import caught_up, described, finite, insisted, located, offered, opened, remembered
 from foldmark.memory import MemoryStore
@@ -66,6 +66,7 @@ class Session:
 
     `on_report` is called with the report of every attempt at a compaction, due or not, `observer` with everything that
     can be counted (`foldmark.reports.Observation`; never text). `around` sees each plan before it is carried out.
+    `hooks` change, tag or hold back what comes in and what is read (`foldmark.hooked`; a service wraps its store once).
     """
 
     awaits = False
@@ -77,9 +78,11 @@ class Session:
         summarizer: Summarizer | Resolver | None = None, tenant: str = "local", user: str = "local",
         scope: str = "", sees: Sees = "all", clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid4().hex[:12], around: Around | None = None,
-        on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None,
+        hooks: Sequence[EventHooks] = (), on_report: Callable[[Report], Any] | None = None,
+        observer: Observer | None = None,
     ) -> None:  # fmt: skip
-        self.store: Store = store if store is not None else MemoryStore()
+        place: Store = store if store is not None else MemoryStore()
+        self.store: Store = hooked(place, *hooks) if hooks else place
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
         self.summarizer = chosen(model, summarizer, sync=True)
         self.lock = threading.RLock()
@@ -136,13 +139,15 @@ class Session:
         with self.lock:
             done = insisted(lambda: self._append(events))
         seqs = sorted(event.seq for event in (*done.new, *done.known))
+        self._out.tell_raised()
         refs = tuple(event_ref(seq) for seq in seqs)
-        return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), held_back(done))
+        return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), done.held_back)
 
     def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
         """Record; with `head` only when the log still ends there. Raises HeadMoved."""
         done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
         self._out.observe(self._line, done.new)
+        self._out.raised += done.raised
         return done
 
     def follow(
@@ -162,7 +167,9 @@ class Session:
             if text := said if system is None else system:  # a checkpoint of ours may stand in it (layout `system`)
                 system = without_checkpoint(text, self.control.history())
             self.describe(system=system, tools=tools)
-            return caught_up(found, self._append, lambda: self.locate(events, retry=retry), progress)
+            followed = caught_up(found, self._append, lambda: self.locate(events, retry=retry), progress)
+        self._out.tell_raised()
+        return followed
 
     def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
         """Find where a list of events goes on and move there (to a fork where it must); record nothing yet (`follow`

@@ -83,12 +83,25 @@ class OpenCall(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+class HeldBack(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a hook held back: nothing of it is stored but its fingerprint. `place` counts in the batch that was
+    offered, from 0; `id` is the caller's (empty when it had none); `calls` are the ids of its calls."""
+
+    place: int
+    reason: str
+    hook: str
+    id: str = ""
+    plain: str = ""
+    calls: tuple[str, ...] = ()
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
     `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
     `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it.
     `secret` keys the labels of redacted secrets (32 random bytes of the store). Calls, state and tally are
-    the store's own living values: read them before the next append, never change them."""
+    the store's own living values: read them before the next append, never change them. `held_back` are
+    events that a hook of the store kept out; `raised`, once they are appended, the scopes that have work for it."""
 
     key: Key
     head: int
@@ -99,6 +112,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     tally: Tally
     secret: bytes = b""
     window: int = 0
+    held_back: tuple[HeldBack, ...] = ()
+    raised: tuple[Key, ...] = ()
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -310,10 +325,10 @@ class Store(Protocol):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> None:
-        """Write all in one transaction and raise work rows, as `raising` says. `tally` holds the context's counts and
-        these events, when the caller has counted them; it is the store's from now on. Raises HeadMoved when the head is
-        not `head` any more."""
+    ) -> tuple[Key, ...]:
+        """Write all in one transaction and raise work rows, as `raising` says; returns the scopes that have work for
+        it. `tally` holds the context's counts and these events, when the caller has counted them; it is the store's
+        from now on. Raises HeadMoved when the head is not `head` any more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""
@@ -391,18 +406,20 @@ class Store(Protocol):
         """The scopes of the session that exist: requested, enlisted, or with a checkpoint of their own."""
 
     def want(self, key: Key, now: float) -> None:
-        """Mark a scope dirty up to the head by hand, to be claimed at once; it is enlisted with it."""
+        """Mark a scope dirty up to the head by hand, to be claimed at once, whatever pause or retry it rests for; it is
+        enlisted with it. Raises NotFound."""
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         """Take the oldest dirty scope whose lease is free, in a session of which no scope is leased. The token fences
-        every earlier holder of the lease."""
+        every earlier holder of the lease, and is good for one commit."""
 
     def extend(self, work: Work, until: float) -> bool:
-        """Hold the lease until then. False when another worker holds it by now."""
+        """Hold the lease until then. False when another worker holds it by now, or the session is gone."""
 
     def settle(self, work: Work, *, again: float | None = None) -> bool:
         """The claimed work is done up to `work.wanted`, committed or not: frees the lease. With `again` it is not done
-        and may be claimed from that time on. False when another worker holds it by now (nothing is changed then)."""
+        and may be claimed from that time on. False when another worker holds it by now, or the session is gone (nothing
+        is changed then)."""
 
     def backlog(self, now: float) -> Backlog:
         """What waits, over all tenants."""

@@ -14,6 +14,7 @@ from foldmark.around import Around, Consulted
 from foldmark.asking import Ask, Chore
 from foldmark.driving import place
 from foldmark.errors import FoldmarkError
+from foldmark.hooked import as_recorded
 from foldmark.joining import broken, deferred, signed
 from foldmark.matter import Parent
 from foldmark.policy import Policy
@@ -108,5 +109,6 @@ def _being_told() -> NoReturn:
 
 def _place_of(store: Store) -> Any:
     """What two store objects over one file have in common; else the object itself, for as long as it is in use."""
+    store = as_recorded(store)
     path = getattr(store, "path", None)
     return Path(path).resolve() if isinstance(path, str | Path) else id(store)

@@ -229,7 +229,7 @@ def test_a_list_whose_events_were_changed_or_held_back_is_known_the_next_time(st
     for more in (user("next"), injected("heartbeat"), assistant("Done.")):
         messages.append(more)
         found = session.follow(messages)
-        assert (found.forked_at, len(found.new)) == (None, 1)
+        assert (found.forked_at, len(found.new) + len(found.held_back)) == (None, 1)
         assert session.follow(messages).new == ()
     assert session.follow(messages).seqs == (1, 0, 2, 0, 3, 0, 4)
     assert session.follow(messages).known == 7
@@ -266,6 +266,16 @@ def test_hooks_round_a_hooked_store_come_first_at_append_and_last_at_read(store:
     assert len(done.held_back) == 1
     assert [event.text for event in store.log(MAIN)] == ["xab"]
     assert log_of(session) == ["x"]
+
+
+def test_following_tells_what_was_held_back_and_counts_it_nowhere_else(store: Store) -> None:
+    session = on(store, QUIET)
+    found = session.follow([user("a"), injected("heartbeat"), assistant("b")])
+    assert [event.text for event in found.new] == ["a", "b"]
+    assert [(one.reason, one.hook) for one in found.held_back] == [("a heartbeat", "quiet")]
+    assert found.known == 0
+    again = session.follow([user("a"), injected("heartbeat"), assistant("b"), user("c")])
+    assert (len(again.new), again.held_back, again.known) == (1, (), 3)
 
 
 def test_what_was_held_back_in_one_place_may_be_said_in_another(store: Store) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark import Policy, SQLiteStore
+from foldmark import MemoryStore, Policy, SQLiteStore
+from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
 from foldmark.control import Plan
 from foldmark.drafts import payload_bytes
@@ -18,7 +19,7 @@ from foldmark.events import control, user
 from foldmark.prices import Price
 from foldmark.rounds import rounds
 from foldmark.summarizer import Hooks, Summarizer
-from foldmark.testing import ScriptedModel, items_json
+from foldmark.testing import AsyncScriptedModel, ScriptedModel, items_json
 from telltale import STEERED, compacted, dump, steered, talk
 
 PRICES = Price(read=0.1, write=1.25, dollars_per_million=3.0, as_of="made up")
@@ -249,3 +250,30 @@ def test_nothing_before_the_record_can_be_chosen_again() -> None:
     session.record(*talk(41, 60))
     plan = session.control.plan(force=True, upto="event:3")
     assert (plan.outcome, plan.goes) == ("ineffective", ())
+
+
+def test_a_plan_of_an_async_session_awaits_nobody() -> None:
+    model = AsyncScriptedModel(TOLD)
+    session = AsyncSession("s", policy=STEERED, model=model)
+    session.session.record(*talk(1, 40))
+    plan = session.control.plan(force=True)
+    assert (plan.outcome, plan.asks.model if plan.asks else "", model.asks) == ("applied", "scripted", [])
+
+
+def test_a_scope_plans_and_undoes_its_own_past_alone() -> None:
+    store = MemoryStore()
+    whole, part = steered(store), steered(store, scope="team/left", sees="subtree")
+    whole.record(*(msgspec.structs.replace(one, branch="team/left") for one in talk(1, 40)), *talk(41, 80))
+    plan = part.control.plan(force=True)
+    log = part.store.log(part.key)
+    assert {one.seq for one in (*plan.goes, *plan.kept, *plan.stays)} == {event.seq for event in log}
+    assert len(log) < len(whole.store.log(whole.key))
+    part.compact(force=True)
+    whole.compact(force=True)
+    before = whole.peek().payload()
+    part.control.undo()
+    assert whole.peek().payload() == before
+    assert [one.version for one in whole.control.history()] == [1]
+    outside = whole.store.log(whole.key)[-1].seq
+    with pytest.raises(NotFound, match="does not see"):
+        part.control.plan(force=True, upto=f"event:{outside}")

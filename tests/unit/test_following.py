@@ -571,3 +571,50 @@ def test_a_result_that_says_the_same_under_the_same_id_stays_in_its_place() -> N
         assert (len(found.new), found.forked_at) == (3 + (turn == 0), None)
         made.request(wire=anthropic, window=128_000).payload()
     assert texts(made) == [event.text for event in events]
+
+
+@pytest.mark.parametrize("wire", [openai_chat, anthropic, openai_responses, gemini], ids=lambda wire: str(wire.NAME))
+@pytest.mark.parametrize(
+    ("layout", "same"), [({}, 1), ({}, 2), ({"merge": True}, 1), ({"merge": True}, 2), ({"checkpoint": "system"}, 2)]
+)
+def test_another_turn_behind_a_checkpoint_forks_there_and_keeps_what_is_covered(
+    wire: Any, layout: dict[str, Any], same: int
+) -> None:
+    """`same` messages of the tail stay, then the list takes another turn."""
+    policy = Policy.coding(layout=layout, budget={"target_tokens": 3_000}, run="manual")
+    made = Session("s", store=MemoryStore(), policy=policy, clock=lambda: 1_000.0)
+    made.record(
+        *long_session(40), assistant("File done. " * 900), user("Which port?"), assistant("8443."), user("Why?")
+    )
+    assert made.compact(force=True, window=64_000).outcome == "applied"
+    boundary = made.control.history()[-1].boundary
+    covered = texts(made)[:boundary]
+    stays = [user("Which port?"), assistant("8443.")][:same]
+    turn = [user("Thanks."), assistant("Sure.")] if same == 2 else [assistant("9000."), user("No.")]
+    payload = made.request(wire=wire, window=64_000).payload()[wire.MESSAGES]
+    said = [one for one in payload if one.get("role") != "system"]
+    answer = next(at for at, one in enumerate(said) if one.get("role") in ("assistant", "model"))
+    written = wire.write("", (), turn)[wire.MESSAGES]
+    if same < 2 and wire.OPENING:
+        written = written[1:]
+    found = made.follow([*said[: answer + (same == 2)], *written], wire=wire)
+    assert found.forked_at == boundary + same
+    assert texts(made) == [*covered, *(event.text for event in [*stays, *turn])]
+
+
+def test_another_turn_right_behind_a_checkpoint_forks_at_its_boundary() -> None:
+    made = session(long_session(60))
+    made.compact(force=True, window=64_000)
+    boundary = made.control.history()[-1].boundary
+    covered = texts(made)[:boundary]
+    (head, *_) = made.request(window=64_000).payload()["messages"]
+    found = made.follow([head, {"role": "assistant", "content": "Another step."}], wire=openai_chat)
+    assert found.forked_at == boundary
+    assert texts(made) == [*covered, "Another step."]
+
+
+def test_one_message_that_was_said_behind_a_boundary_too_is_no_reason_to_go_on_from_there() -> None:
+    made = session([*long_session(40), assistant("Done. " * 900), user("Why?"), assistant("So."), user("And?")])
+    assert made.compact(force=True, window=64_000).outcome == "applied"
+    made.request(window=64_000)
+    assert made.follow([user("Why?"), assistant("Something else.")]).forked_at == 0

@@ -170,3 +170,28 @@ def test_an_error_in_a_function_for_the_tail_is_the_callers_and_names_the_option
     with pytest.raises(PolicyError, match=r"tail\.choose failed \(KeyError: 'tenant'\)") as caught:
         held_from(numbered(*long_session(2)), Policy.coding(tail={"choose": broken}).tail, 0.0)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_whoever_says_up_to_where_all_goes_gets_whole_rounds_up_to_there() -> None:
+    events = numbered(*long_session(60))
+    view = _view(events)
+    for upto in (1, 2, 3, 40, 41, 80, 119, 120, 121, 500):
+        found = select(view, events, Policy.coding(), SPACE, Mark(), upto=upto)
+        if upto < 3:
+            assert found is None, "no whole round ends there"
+            continue
+        assert found is not None
+        assert [*found.covered, *found.tail] == events
+        assert found.boundary == min(upto - (upto % 2 == 0), 119), "rounds end on odd seqs; the newest one stays"
+
+
+def test_more_room_does_not_move_a_chosen_boundary() -> None:
+    events = numbered(*long_session(60))
+    found = [select(_view(events), events, Policy.coding(), SPACE, Mark(), upto=61, more=more) for more in (0, 9_000)]
+    assert [one.boundary for one in found if one] == [61, 61]
+
+
+def test_a_record_that_covers_nothing_is_as_good_as_none() -> None:
+    events = numbered(user("Hello."))
+    empty = Checkpoint(version=4, boundary=0, text="", tokens=0, kind="undo")
+    assert span(events, checkpoint=empty) is None

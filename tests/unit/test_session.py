@@ -401,9 +401,10 @@ def told_apart(side: str) -> Report:
         "money": Money(price=Price(read=0.1, write=1.25), call=float(number), rewrite=1.0, saving=1.0),
         "coverage": number / 4,
         "resume": side == "compaction",
+        "run": {"compaction": "intra_run", "request": "caller"}[side],
     }
     for field in msgspec.structs.fields(Report):
-        kind = {str: side, int: number, tuple[str, ...]: (side,)}.get(field.type)
+        kind = {str: side, int: number, float: float(number), tuple[str, ...]: (side,)}.get(field.type)
         assert kind is not None or field.name in values, f"say here what {field.name} holds"
         values.setdefault(field.name, kind)
     return Report(**values)  # type: ignore[arg-type]
@@ -422,15 +423,13 @@ def test_a_request_after_a_compaction_loses_no_field_of_either_report() -> None:
 
 
 def test_the_request_reports_all_that_the_same_compaction_reports() -> None:
-    twins = [
-        session(policy=Policy.coding(prices=Price(read=0.1, write=1.25)), model=ScriptedModel("## decisions\n- None"))
-        for _ in range(2)
-    ]
+    policy = Policy.coding(prices=Price(read=0.1, write=1.25), cleanup={"keep_results": 1_000})
+    twins = [session(policy=policy, model=ScriptedModel("## decisions\n- None")) for _ in range(2)]
     for made in twins:
         made.record(*long_session(60))
     alone, within = twins[0].compact(window=128_000), twins[1].request(window=128_000).report
     assert alone.outcome != "not_due"
-    for name in set(Report.__struct_fields__) - {"after", "changes", "warnings", "calls"}:
+    for name in set(Report.__struct_fields__) - {"after", "changes", "warnings", "calls", "run"}:
         assert getattr(within, name) == getattr(alone, name), name
     assert set(within.warnings) >= set(alone.warnings)
     assert [call.failure for call in within.calls] == [call.failure for call in alone.calls]

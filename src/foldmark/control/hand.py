@@ -47,7 +47,8 @@ class Control:
         policy: Policy | None = None,
     ) -> Plan:  # fmt: skip
         """What `compact` with the same arguments would do now: what goes, stays and is kept, sizes, price, cache. It is
-        the compaction itself, run on a store that writes nothing; no model is asked, and nothing is written.
+        the compaction itself, run on a store that writes nothing; no model is asked, no hook of `around`, and nothing
+        is written.
 
         `upto` (`event:120`) chooses what goes: whole rounds up to there. `focus` chooses nothing: it only says what the
         record should tell more of. `print(plan)` shows it in ten lines.
@@ -94,7 +95,7 @@ class Control:
         return self._pin(ref, pin=False)
 
     def _pin(self, ref: str, *, pin: bool) -> str:
-        seq = self._at.seq_of(ref)
+        seq = self._at.event_of(ref).seq  # of any scope: the pin holds wherever the event is seen
         noted(self._store, self._key, [seq] if pin else [], [] if pin else [seq])
         return event_ref(seq)
 

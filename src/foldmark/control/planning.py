@@ -17,7 +17,7 @@ from foldmark.compose import STORY_SHARE
 from foldmark.control.plans import Asks, Listed, Plan, Preview
 from foldmark.control.setting import Setting, Wish
 from foldmark.driving import advance, throw
-from foldmark.errors import SummarizerFailed
+from foldmark.errors import PolicyError, SummarizerFailed
 from foldmark.events import Event, Usage
 from foldmark.gauging import Gauge, gauge
 from foldmark.keeping import ruled
@@ -103,7 +103,10 @@ def _silent(given: Summarizer | Resolver | None, *, require: bool | None = None)
 
     def chosen(occasion: Occasion) -> Summarizer | Resolver | None:
         found = resolver(occasion)
-        return found if found is None else _silent(as_summarizer(found), require=require)
+        try:
+            return found if found is None else _silent(as_summarizer(found), require=require)
+        except PolicyError:
+            return found  # whoever asked for it says what is wrong with it
 
     return chosen
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
+from foldmark.events import Event
 from foldmark.framing import Said
 from foldmark.lineage import Line
 from foldmark.outgoing import Outgoing
@@ -50,12 +51,16 @@ class Setting(NamedTuple):
     def policy(self, wish: Wish = Wish()) -> Policy:
         return self.out.policy(self.line, wish.policy)
 
-    def seq_of(self, ref: str) -> int:
-        """The seq of an event of the session that the scope sees. Raises NotFound."""
+    def event_of(self, ref: str) -> Event:
+        """An event of the session by its ref. Raises NotFound."""
         address = parse(ref)
-        if not address.is_event or address.session:
+        if not address.is_event or address.session not in ("", self.key.session):
             raise NotFound(ref, f"{ref!r} is no event of this session; write event:<n>.")
-        event = self.store.event(self.key, address.name)
+        return self.store.event(self.key, address.name)
+
+    def seq_of(self, ref: str) -> int:
+        """The seq of an event that the scope sees. Raises NotFound."""
+        event = self.event_of(ref)
         if not self.key.shows(event):
             raise NotFound(ref, f"event:{event.seq} belongs to {event.key!r}, which this scope does not see.")
         return event.seq

@@ -2,7 +2,7 @@
 
 from foldmark.hooked.entering import Left
 from foldmark.hooked.store import HookedStore, as_recorded, hooked, unheld
-from foldmark.hooked.values import EventHooks, HeldBack, Hold, Landed, Passed, held_back
+from foldmark.hooked.values import EventHooks, HeldBack, Hold, Landed
 
 __all__ = [
     "EventHooks",
@@ -11,9 +11,7 @@ __all__ = [
     "HookedStore",
     "Landed",
     "Left",
-    "Passed",
     "as_recorded",
-    "held_back",
     "hooked",
     "unheld",
 ]

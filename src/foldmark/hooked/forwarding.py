@@ -58,8 +58,8 @@ class Forwarding:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> None:
-        self.inner.append(
+    ) -> tuple[Key, ...]:
+        return self.inner.append(
             key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
         )
 

@@ -23,7 +23,7 @@ from foldmark.events import Event
 from foldmark.hooked.entering import Left, call_flag, flags, newest_chained, passed, with_its_call, without_held
 from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.showing import Reader, through
-from foldmark.hooked.values import EventHooks, HeldBack, Landed, Passed
+from foldmark.hooked.values import EventHooks, HeldBack, Landed
 from foldmark.log import newest
 from foldmark.refs import event_ref
 from foldmark.salience import Tally
@@ -101,8 +101,7 @@ class HookedStore(Forwarding):
         if held:
             self.inner.wrote(key, flags(events, held, newest_chained(self.inner, key, context.head)))
             _log_held(key, held)
-        fields = {name: getattr(context, name) for name in Context.__struct_fields__}
-        return Passed(**fields, held_back=tuple(held))
+        return msgspec.structs.replace(context, held_back=tuple(held)) if held else context
 
     def _orphans(self, key: Key, left: Mapping[int, Event], context: Context) -> list[HeldBack]:
         """Results whose calls were held back in an earlier batch."""
@@ -131,9 +130,9 @@ class HookedStore(Forwarding):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> None:
+    ) -> tuple[Key, ...]:
         """As the inner store's; the `after` hooks are called behind it, in a thread of their own."""
-        self.inner.append(
+        dirty = self.inner.append(
             key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
         )
         if self._after and events:
@@ -141,6 +140,7 @@ class HookedStore(Forwarding):
             with self._lock:
                 self._line = self._line or ThreadPoolExecutor(1, thread_name_prefix="foldmark-after")
                 self._last = self._line.submit(self._tell, landed)
+        return dirty
 
     def _tell(self, landed: Landed) -> None:
         for hook in self._after:

@@ -7,25 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from foldmark.events import Event
-from foldmark.store import Context, Key
+from foldmark.store import HeldBack, Key
 
 
 class Hold(msgspec.Struct, frozen=True):
     """What a hook returns in the place of an event that is not to be recorded; `reason` is told to whoever records."""
 
     reason: str
-
-
-class HeldBack(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a hook held back: nothing of it is stored but its fingerprint. `place` counts in the batch that was
-    offered, from 0; `id` is the caller's (empty when it had none); `calls` are the ids of its calls."""
-
-    place: int
-    reason: str
-    hook: str
-    id: str = ""
-    plain: str = ""
-    calls: tuple[str, ...] = ()
 
 
 class Landed(msgspec.Struct, frozen=True):
@@ -67,12 +55,4 @@ class EventHooks(msgspec.Struct, frozen=True, kw_only=True):
         return self.name or getattr(hook, "__qualname__", "") or type(hook).__name__
 
 
-class Passed(Context, frozen=True, kw_only=True):
-    """The context of events that went through hooks, with those that were held back."""
-
-    held_back: tuple[HeldBack, ...] = ()
-
-
-def held_back(context: Context) -> tuple[HeldBack, ...]:
-    """The events of a batch that hooks held back; none for a store without hooks."""
-    return context.held_back if isinstance(context, Passed) else ()
+__all__ = ["EventHooks", "HeldBack", "Hold", "Landed"]

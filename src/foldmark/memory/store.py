@@ -129,7 +129,7 @@ class MemoryStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> None:
+    ) -> tuple[Key, ...]:
         with self._lock:
             row = self._open(key)
             if row.log.head != head:
@@ -141,7 +141,7 @@ class MemoryStore:
             row.pieces += pieces
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
-            self._raise(row, events, now, raising)
+            dirty = self._raise(row, events, now, raising)
             info = row.info
             texts = {piece.seq: piece.text for piece in reversed(pieces)}
             row.info = msgspec.structs.replace(
@@ -150,6 +150,7 @@ class MemoryStore:
                 updated=now,
                 title=info.title or title_of(events, texts),
             )
+            return dirty
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         with self._lock:
@@ -303,15 +304,18 @@ class MemoryStore:
             if row.log.head:
                 self._works.want(key, row.log.head, now)
 
-    def _raise(self, row: Row, events: Sequence[Event], now: float, raising: Raising) -> None:
+    def _raise(self, row: Row, events: Sequence[Event], now: float, raising: Raising) -> tuple[Key, ...]:
+        dirty: list[Key] = []
         if makes_whole_session(events, raising):
             row.states.setdefault(("", "all"), ScopeState())
         due = ends(row.log, events, raising)
         for key, wanted in touched(row.scopes(), events, due, raising) if due or raising.not_before else ():
             if wanted:
                 self._works.raise_for(key, wanted, now, raising.not_before)
+                dirty.append(key)
             else:
                 self._works.move_on(key, raising.not_before)
+        return tuple(dirty)
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         with self._lock:

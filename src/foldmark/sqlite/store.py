@@ -149,7 +149,7 @@ class SQLiteStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> None:
+    ) -> tuple[Key, ...]:
         with self._lock:
             known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
             try:
@@ -161,7 +161,7 @@ class SQLiteStore:
                         raise HeadMoved(key.session, head, found[0] if found else 0)
                     batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
                     write(db, known, batch, now)
-                    work_rows.raise_work(db, known, key, events, now, raising)
+                    dirty = work_rows.raise_work(db, known, key, events, now, raising)
             except HeadMoved:
                 raise
             except BaseException:
@@ -169,6 +169,7 @@ class SQLiteStore:
                 raise
             known.log.learn(facts)
             known.facts += len(facts)
+            return dirty
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         with self._writing() as db:

@@ -66,23 +66,26 @@ def _existing(db: sqlite3.Connection, session: int, key: Key) -> list[Key]:
 
 def raise_work(
     db: sqlite3.Connection, known: Known, key: Key, events: Sequence[Event], now: float, raising: Raising
-) -> None:
+) -> tuple[Key, ...]:
     """Mark the scopes dirty for which the new events are an end, and let the work of those that see any of them rest
-    on."""
+    on. Returns the former."""
+    dirty: list[Key] = []
     if makes_whole_session(events, raising):
         enlist(db, known.id, Key(session=key.session))
     due = ends(known.log, events, raising)
     if not due and not raising.not_before:
-        return
+        return ()
     for each, wanted in touched(_existing(db, known.id, key), events, due, raising):
         scope, sees = viewpoint_of(each)
         if wanted:
             _mark_dirty(db, (known.id, put(scope), sees), wanted, now, raising.not_before)
+            dirty.append(each)
         else:
             db.execute(
                 f"UPDATE work SET not_before = max(not_before, ?) WHERE {_SAME} AND wanted > done AND not_before >= 0",
                 (raising.not_before, known.id, put(scope), sees),
             )
+    return tuple(dirty)
 
 
 def _mark_dirty(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal, NamedTuple
 
+from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.errors import FoldmarkError, NotFound
 from foldmark.noticing import Notices
-from foldmark.reports import COMMITTED, Raised, Report
+from foldmark.reports import COMMITTED, Attempt, Raised, Report
 from foldmark.session import Session
 from foldmark.store import Store, Work
 from foldmark.summarizer import Resolver, Summarizer
@@ -37,6 +38,7 @@ class Means(NamedTuple):
     lease_seconds: float
     job_timeout_seconds: float
     most_attempts: int
+    around: Around | None
     notices: Notices
     clock: Callable[[], float]
 
@@ -120,7 +122,8 @@ class Doing:
         )  # once more: choosing the policy is somebody's code, and a Session makes what is not there
         session = Session(
             key.session, store=means.store, artifacts=means.artifacts, policy=rules, tenant=key.tenant, user=key.user,
-            scope=key.scope, sees=key.sees, clock=means.clock, on_report=heard, observer=means.notices.observer,
+            scope=key.scope, sees=key.sees, clock=means.clock, around=means.around,
+            on_report=heard, observer=means.notices.observer,
         )  # fmt: skip
         session.summarizer, session.awaits = means.summarizer, True
         return session
@@ -130,11 +133,19 @@ class Doing:
         return after_report(report, work.attempts, means.most_attempts, means.clock(), self._may_ask(work))
 
     def _may_ask(self, work: Work) -> Callable[[float], bool]:
-        try:
-            attempts = self.means.store.view(work.key).attempts
-        except NotFound:
-            attempts = ()
-        return may_ask_at(self.means.summarizer, attempts)
+        """Whether models may be asked at a time. Read when it is asked for, after a failure; a store that cannot say so
+        holds nothing up."""
+        found: list[Callable[[float], bool]] = []
+
+        def may(time: float) -> bool:
+            if not found:
+                attempts: tuple[Attempt, ...] = ()
+                with suppress(Exception):
+                    attempts = self.means.store.view(work.key).attempts
+                found.append(may_ask_at(self.means.summarizer, attempts))
+            return found[0](time)
+
+        return may
 
     def _stumbled(self, job: Job, error: Exception) -> Report | None:
         """An error of ours or of a stranger: again later, unless the session is gone."""

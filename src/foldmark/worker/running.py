@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import WeakSet
 
+from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Model
 from foldmark.errors import PolicyError
@@ -49,6 +50,7 @@ class Worker:
     waits before it looks again; `nudge` wakes it.
 
     `on_report` gets the report of every attempt, `observer` everything (Report | Raised); what they raise is logged.
+    `around` sees each plan before it is carried out, as with `Session`.
     `clock` gives Unix seconds. Raises PolicyError for options that make no sense.
     """
 
@@ -57,7 +59,7 @@ class Worker:
         model: Model | Sequence[Model] | None = None, summarizer: Summarizer | Resolver | None = None,
         workers: int = 2, lease_seconds: float = 120.0, poll_seconds: float = 0.5, job_timeout_seconds: float = 60.0,
         most_attempts: int = 5, on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None,
-        clock: Callable[[], float] = time.time,
+        around: Around | None = None, clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         for name, number in {"workers": workers, "most_attempts": most_attempts}.items():
             _need(name, number, isinstance(number, int) and number > 0, "a whole number, 1 or more")
@@ -68,7 +70,7 @@ class Worker:
         self._clock, self._lock = finite(clock), threading.Lock()
         means = Means(
             store, store.artifacts if artifacts is None else artifacts, policy, chosen(model, summarizer, sync=False),
-            lease_seconds, job_timeout_seconds, most_attempts, Notices(on_report, observer), self._clock,
+            lease_seconds, job_timeout_seconds, most_attempts, around, Notices(on_report, observer), self._clock,
         )  # fmt: skip
         self._doing = Doing(means, Calls())
         self._shift: _Shift | None = None

@@ -379,7 +379,7 @@ ADOPTED = Life(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=120)
 @given(scopes=scopes, life=lives, is_on_disk=st.booleans())
 @example(BESIDE.scopes, BESIDE.steps, False).via("a branch's own names and tasks beside another's")
 @example(APART.scopes, APART.steps, True).via("calls and results under different keys")
