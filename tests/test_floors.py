@@ -18,7 +18,7 @@ FLOORS: list[list[str]] = [
     ],
     [
         *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix"],
-        *["merging", "presenting", "readback", "written", "summarizer", "watching"],
+        *["merging", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
         *["around", "keeping", "raising", "dirtying"],
     ],
     [
@@ -32,7 +32,7 @@ FLOORS: list[list[str]] = [
         *["exporting"],
     ],
     ["noticing", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
-    ["aio", "worker", "tools", "testing", "importers", "importing"],
+    ["aio", "worker", "tools", "testing", "importers", "importing", "retention"],
     ["doctor"],
     ["models", "telemetry"],
     ["cli"],

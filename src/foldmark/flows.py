@@ -130,7 +130,7 @@ def compact(
         cap_only=asked.cap_only, wanted=asked.run == "tool",
     )  # fmt: skip
     if not reason:
-        return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room))
+        return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room), sent=size.sizes.sent)
     trial = Trial(
         store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now),
         asked.focus, first_reported(view, size.room), asked.run, size.least(reason),

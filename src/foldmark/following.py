@@ -12,12 +12,10 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.events import CONTINUES, Event, fingerprint, linked, named
-from foldmark.log import holds_call, overlap
 from foldmark.originals import whole
+from foldmark.sharing import UNCHAINED, Place, chained, found_in_scope, keyed
 from foldmark.store import HeldBack, Key, Match, Store
 from foldmark.written import Read, restored
-
-UNCHAINED = ("control", "system")
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -36,17 +34,6 @@ class Followed(msgspec.Struct, frozen=True):
     head: int = 0
     seqs: tuple[int, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
-
-
-class _Place(msgspec.Struct, frozen=True):
-    """Where a list is in a log: behind `skipped` messages of ours, `count` events are there, the last at `seq`."""
-
-    session: str
-    seq: int = 0
-    count: int = 0
-    skipped: int = 0
-    in_scope: bool = False
-    """The events are counted among those that the scope sees: others stand between them."""
 
 
 def follow(
@@ -76,7 +63,7 @@ def follow(
         store, key, root, line, is_ours=first is not None and known.get(first.plain) in ("", first.plain)
     )
     there = msgspec.structs.replace(key, session=place.session)
-    behind = _chained(store.log(there, place.seq + 1, head))
+    behind = chained(store.log(there, place.seq + 1, head))
     reads, line, grew = _grown(reads, line, place, behind)
     is_fork = bool(line and behind) and not grew and (retry or place.skipped + place.count < len(line))
     whole = msgspec.structs.replace(there, scope="", sees="all")
@@ -88,7 +75,7 @@ def follow(
         seqs[read.at] = seq or 0
     return Followed(
         place.session,
-        tuple(_keyed(key, event) for event in _originals(store, key, place.session, root, new, artifacts)),
+        tuple(keyed(key, event) for event in _originals(store, key, place.session, root, new, artifacts)),
         len(reads) - len(new),
         forked_at=place.seq if is_fork else None,
         last_seq=place.seq if behind else max(head, place.seq),
@@ -98,7 +85,7 @@ def follow(
 
 
 def _grown(
-    reads: list[Read], line: list[Read], place: _Place, behind: Sequence[Event]
+    reads: list[Read], line: list[Read], place: Place, behind: Sequence[Event]
 ) -> tuple[list[Read], list[Read], bool]:
     """A transcript that was read while an assistant step was still being written: the step at the end of the log is
     the beginning of the one that is offered now. Its rest comes in as an event of its own that continues the step."""
@@ -121,11 +108,7 @@ def _grown(
     return [new if one is read else one for one in reads], [new if one is read else one for one in line], True
 
 
-def _chained(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if event.role not in UNCHAINED]
-
-
-def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> tuple[_Place, int]:
+def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> tuple[Place, int]:
     """The place and the head of its log, read before the log was looked at: whatever another writer appends in between
     makes an append at that head fail, and nobody can take it for an edit."""
     session = key.session
@@ -142,13 +125,13 @@ def _goes_on(store: Store, key: Key, root: str, line: Sequence[Read], known: Map
     said again, whatever an earlier message of ours stood for."""
     if not line:
         return False
-    place, found = _in_scope(store, key, root, line), _longest(store, key, root, _links(line))
-    if found and found.count >= place.count:
-        place = _Place(found.session, found.seq, found.count)
+    place, found = found_in_scope(store, key, root, line), _longest(store, key, root, _links(line))
+    if found and place.is_beaten_by(found):
+        place = Place(found.session, found.seq, found.count)
     if not place.count or place.skipped or any(known.get(read.plain) == "" for read in line[place.count :]):
         return False
     there = msgspec.structs.replace(key, session=place.session)
-    return not _chained(store.log(there, place.seq + 1))
+    return not chained(store.log(there, place.seq + 1))
 
 
 def _links(line: Sequence[Read], after: str = "") -> list[str]:
@@ -159,91 +142,49 @@ def _links(line: Sequence[Read], after: str = "") -> list[str]:
     return links
 
 
-def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> _Place:
+def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> Place:
     """The longest chained match, or a longer part of the list that ends a log. One message is enough for that where
     the list begins with a message that we wrote (`is_ours`): a checkpoint may leave one long answer behind it."""
     if not line:
-        return _Place(key.session)
-    best = _in_scope(store, key, root, line)
-    if (found := _longest(store, key, root, _links(line))) and found.count >= best.count:
-        best = _Place(found.session, found.seq, found.count)
+        return Place(key.session)
+    best = found_in_scope(store, key, root, line)
+    if (found := _longest(store, key, root, _links(line))) and best.is_beaten_by(found):
+        best = Place(found.session, found.seq, found.count)
         there = msgspec.structs.replace(key, session=found.session)
-        if found.count == len(line) or not _chained(store.log(there, found.seq + 1)):
+        if found.count == len(line) or not chained(store.log(there, found.seq + 1)):
             return best
     front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
     for skipped in {0, front}:
         tail = store.ends(key, [read.plain for read in line[skipped:]]) if skipped < len(line) else None
         if tail and tail.count > best.count:
-            best = _Place(tail.session, tail.seq, tail.count, skipped)
+            best = Place(tail.session, tail.seq, tail.count, skipped)
     if is_ours and best.count <= front < len(line):
         end = _end(store, key)
         if end and end.plain == line[front].plain:
-            return _Place(key.session, end.seq, 1, front)
+            return Place(key.session, end.seq, 1, front)
     return best if best.count else _behind_a_checkpoint(store, key, line, front, is_ours=is_ours)
 
 
-def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: int, *, is_ours: bool) -> _Place:
+def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: int, *, is_ours: bool) -> Place:
     """Where a list begins behind a boundary and then takes another turn: what is covered stays the past of its fork.
     Two messages of the tail tell it, or one that we wrote or that stands behind one of ours; a checkpoint in front of
     nothing that is known tells the newest boundary."""
     checkpoints = store.checkpoints(key)
-    best = _Place(key.session, checkpoints[-1].boundary, 0, front) if checkpoints and is_ours else _Place(key.session)
+    best = Place(key.session, checkpoints[-1].boundary, 0, front) if checkpoints and is_ours else Place(key.session)
     if front == len(line):
         return best
     least = 1 if is_ours or line[front].is_ours else 2
     for made in reversed(checkpoints):
-        covered = _chained(store.log(key, max(1, made.boundary - 99), made.boundary))
+        covered = chained(store.log(key, max(1, made.boundary - 99), made.boundary))
         found = store.match(key, _links(line[front:], covered[-1].chain)) if covered else None
         if found and found.count >= max(least, best.count + 1):
-            best = _Place(found.session, found.seq, found.count, front)
+            best = Place(found.session, found.seq, found.count, front)
     return best
-
-
-def _in_scope(store: Store, key: Key, root: str, line: Sequence[Read]) -> _Place:
-    """Where a list is in what its scope sees of the session, or else of its forks."""
-    best = _shared(store, key, line)
-    if key.sees == "all" or best.count == len(line) or not _chained(store.log(key, best.seq + 1)):
-        return best
-    for name in _family(store, key, root):
-        other = _shared(store, msgspec.structs.replace(key, session=name), line)
-        best = other if other.count > best.count else best
-    return best
-
-
-def _shared(store: Store, key: Key, line: Sequence[Read]) -> _Place:
-    """As far as the list and the scope's log are alike from their beginning, message by message, or the longest head of
-    the list that ends that log."""
-    seen = _chained(store.log(key)) if key.sees != "all" else []
-    plains = [event.plain for event in seen]
-    count = next((at for at, (read, plain) in enumerate(zip(line, plains, strict=False)) if read.plain != plain), None)
-    count = min(len(line), len(plains)) if count is None else count
-    best = _Place(key.session, seen[count - 1].seq, count, in_scope=True) if count else _Place(key.session)
-    front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
-    for skipped in {0, front} if count < len(plains) else ():
-        ends = overlap([read.plain for read in line[skipped:]], plains)
-        if ends > best.count and (ends > 1 or holds_call(seen[-1])):
-            best = _Place(key.session, seen[-1].seq, ends, skipped, in_scope=True)
-    return best
-
-
-def _family(store: Store, key: Key, root: str) -> list[str]:
-    """The forks of a session and of `root`, and theirs, the newest update first; `root` too."""
-    forks = [info for info in store.sessions(key.tenant, key.user) if info.kind == "fork"]
-    names, more = set[str](), {root or key.session, key.session}
-    while more:
-        names |= more
-        more = {info.session for info in forks if info.parent in names} - names
-    return [name for name in (*(info.session for info in forks), root) if name in names and name != key.session]
-
-
-def _keyed(key: Key, event: Event) -> Event:
-    """A message carries no key. In a scope that does not see everything it would be lost to whoever said it."""
-    return event if event.key or key.sees == "all" else msgspec.structs.replace(event, scope=key.scope)
 
 
 def _end(store: Store, key: Key) -> Event | None:
     """The newest event of the session that takes part in the chain; looked for among the last hundred."""
-    newest = _chained(store.log(key, max(1, store.open(key).head - 99)))
+    newest = chained(store.log(key, max(1, store.open(key).head - 99)))
     return newest[-1] if newest else None
 
 
@@ -256,7 +197,7 @@ def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match |
     return max((found for found in (here, there) if found), key=lambda found: found.count, default=None)
 
 
-def _seqs(reads: Sequence[Read], line: Sequence[Read], place: _Place, log: Sequence[Event]) -> list[int | None]:
+def _seqs(reads: Sequence[Read], line: Sequence[Read], place: Place, log: Sequence[Event]) -> list[int | None]:
     """The seq of every event that is in the log, 0 for those in front that are there somewhere, None for new ones.
 
     A control record is known when the log holds the same one that no other record of the list stands for: one that

@@ -74,16 +74,20 @@ class Trial(NamedTuple):
         )  # fmt: skip
 
 
-def not_due(view: View, room: Room, size: int, warning: str = "") -> Report:
-    """Nothing to do: the normal answer. Reported, never stored."""
+def not_due(view: View, room: Room, size: int, warning: str = "", *, sent: int | None = None) -> Report:
+    """Nothing to do: the normal answer. Reported, never stored. `sent` is the size that would go out, where that is
+    less than `size` because the next request begins an epoch."""
     above = size - room.static
+    cleaned = f" ({sent - room.static:,} once the next cleanup is done)" if sent is not None and sent < size else ""
     small = above < room.nothing_below
     text = (
         f"{above:,} tokens above the static prefix: too short for a compaction to help (nothing below "
         f"{room.nothing_below:,})."
         if small
-        else f"{above:,} tokens above the static prefix; not due yet."
+        else f"{above:,} tokens above the static prefix{cleaned}; not due yet."
     )
+    if above < min(view.state.held, room.cap):
+        text = f"{above:,} tokens above the static prefix; held by an undo up to {min(view.state.held, room.cap):,}."
     return Report(
         outcome="not_due", text=text, boundary=_boundary(view), before=size, after=size,
         resume=in_flight(view.events), warnings=(warning,) if warning else (),

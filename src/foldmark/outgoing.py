@@ -134,7 +134,8 @@ class Outgoing:
         policy = self.policy(line)
         size = gauge(view, frame, policy, now)
         call = coming(given if isinstance(given, Summarizer) else None, policy, view, size, now)
-        return expected_next(policy, size.room, size.sizes, first=view.checkpoint is None, call=call)
+        first, held = view.checkpoint is None, view.state.held
+        return expected_next(policy, size.room, size.sizes, first=first, call=call, held=held)
 
     def _state(self, line: Line) -> ScopeState:
         return self._store.view(line.key).state

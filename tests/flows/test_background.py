@@ -6,13 +6,16 @@ The clock stands still unless a test moves it; models follow a script.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
+import random
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import msgspec
 import pytest
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore, Summarizer, assistant, user
+from foldmark.around import Around, Veto
 from foldmark.asking import Ask
 from foldmark.reports import Observation, Raised, Report
 from foldmark.store import Key, SessionInfo, Store, View, Work
@@ -551,7 +555,97 @@ def test_an_interrupt_in_drain_gives_the_lease_back_at_once(store: Store, clock:
     assert [report.outcome for report in Worker(store, policy=POLICY, clock=clock).drain()] == ["applied"]
 
 
+# -- anything at any time
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happens_nothing_is_forgotten_or_done_twice(seed: int) -> None:
+    store, clock, rng = MemoryStore(), FixedClock(), random.Random(seed)
+    sessions = {name: grown(store, clock, name) for name in ("a", "b", "c")}
+    recorded = dict.fromkeys(sessions, 26)
+    numbers = itertools.count(1_000)
+    given_up = set[str]()
+
+    def grow(name: str, rounds: int) -> None:
+        for _ in range(rounds):
+            sessions[name].record(*tool_round(next(numbers), f"new output {next(numbers)}\n" * 150))
+        sessions[name].record(assistant("So far."))
+        recorded[name] += 2 * rounds + 1
+        given_up.discard(name)
+
+    def watch(seen: Observation) -> None:
+        if isinstance(seen, Raised) and seen.what == "given_up":
+            given_up.add(seen.session)
+
+    def model(ask: Ask) -> str:
+        match rng.randrange(8):
+            case 0:
+                raise ConnectionError("no")
+            case 1:
+                raise KeyboardInterrupt
+            case 2:
+                grow(rng.choice(sorted(sessions)), 3)
+            case 3:  # the process sleeps through its lease, and another one takes the work
+                clock.advance(200.0)
+                Worker(store, policy=POLICY, clock=clock, observer=watch).run_once()
+            case 4:
+                clock.advance(50.0)
+        return GOOD
+
+    def worker() -> Worker:
+        summarizer = Summarizer(models=(model,), require_model=rng.random() < 0.3)
+        return Worker(store, policy=POLICY, summarizer=summarizer, clock=clock, observer=watch)
+
+    for _ in range(40):
+        match rng.randrange(5):
+            case 0:
+                grow(rng.choice(sorted(sessions)), rng.randrange(1, 8))
+            case 1:
+                store.claim(clock(), 60.0)  # and that process is killed
+            case 2:
+                clock.advance(rng.choice((1.0, 30.0, 70.0)))
+            case _:
+                with suppress(KeyboardInterrupt):
+                    worker().run_once()
+    clock.advance(1_000.0)
+    Worker(store, policy=POLICY, clock=clock, observer=watch).drain()
+    assert store.backlog(clock()).dirty == 0
+    for name, session in sessions.items():
+        made = session.control.history()
+        assert [one.version for one in made] == list(range(1, len(made) + 1))
+        assert all(older.boundary < newer.boundary for older, newer in itertools.pairwise(made))
+        assert len(store.log(session.key)) == recorded[name]
+        assert session.compact().outcome in (("applied", "not_due") if name in given_up else ("not_due", "ineffective"))
+
+
 # -- threads
+
+
+def test_two_scopes_of_one_session_are_done_one_after_the_other(store: Store) -> None:
+    session, at_once, most = grown(store, time.time), list[str](), list[int]()
+    branch = Key(session="s", scope="team", sees="lineage")
+    store.want(branch, time.time())
+
+    def model(ask: Ask) -> str:
+        at_once.append("in")
+        most.append(len(at_once))
+        time.sleep(0.03)
+        at_once.pop()
+        return GOOD
+
+    with Worker(store, policy=POLICY, model=model, workers=3, poll_seconds=0.01):
+        pass
+    assert most == [1, 1]
+    assert versions(session) == [1]
+    assert len(store.checkpoints(branch)) == 1
+
+
+def test_hooks_see_the_plan_of_a_worker(store: Store, clock: FixedClock) -> None:
+    session = grown(store, clock)
+    around = Around(before=lambda planned: Veto("not now"))
+    (report,) = Worker(store, policy=POLICY, clock=clock, around=around).drain()
+    assert "not now" in str((report.text, report.reasons))
+    assert not versions(session)
 
 
 def test_threads_do_the_work_and_end(store: Store) -> None:

@@ -3,8 +3,11 @@ comes back byte for byte. On both stores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Event as Flag
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -17,7 +20,7 @@ from foldmark.drafts import payload_bytes
 from foldmark.driving import advance
 from foldmark.errors import NotFound, PolicyError, StaleBoundary
 from foldmark.events import Event, assistant
-from foldmark.store import View
+from foldmark.store import SessionInfo, View
 from foldmark.testing import ScriptedModel, items_json
 from foldmark.wire import openai_chat
 from making import long_session, tool_round
@@ -154,6 +157,8 @@ def test_an_undo_holds_every_trigger_but_the_cap_until_one_landing_was_added(sto
     report = session.control.undo()
     held = session.store.view(session.key).state.held
     assert held == report.after + 4_000
+    assert session.next_compaction() == (held, "an undo holds it until then")
+    assert f"held by an undo up to {held:,}" in session.control.plan().text
     added, number = 0, 41
     while True:
         before = session.peek().tokens.total
@@ -318,6 +323,20 @@ def test_a_fork_of_an_undone_session_inherits_the_undo(store: Any) -> None:
     assert (view.checkpoint.kind, view.checkpoint.boundary, len(view.events)) == ("undo", 0, len(events))
 
 
+def test_a_fork_between_the_boundary_and_the_mark_cleans_nothing_that_is_not_there_yet(store: Any) -> None:
+    session = steered(store, Policy.coding(run="manual", budget={"landing_tokens": 8_000}, tail={"share": 0.6}))
+    session.record(*talk(1, 60))
+    session.compact(force=True)
+    made = session.control.history()[-1]
+    assert made.mark.seq > made.reach, "else this says nothing"
+    info = SessionInfo(session="fork", kind="fork", parent="s", parent_seq=made.reach)
+    key = msgspec.structs.replace(session.key, session="fork")
+    store.open(key, info=info)
+    view = store.view(key)
+    assert view.checkpoint == made
+    assert view.mark.seq == made.reach
+
+
 def test_undo_says_what_there_is_when_it_cannot() -> None:
     session = steered()
     session.record(*talk(1, 40))
@@ -413,6 +432,63 @@ def test_whatever_people_do_nothing_is_lost_and_the_version_only_rises(done: lis
         boundary = view.checkpoint.boundary if view.checkpoint else 0
         assert [seq for seq in shown if seq > boundary] == [seq for seq in seqs(session) if seq > boundary]
         assert {event.seq for event in view.kept} <= set(range(1, boundary + 1))
+
+
+def test_people_and_workers_in_threads_never_mix_two_records(tmp_path: Path) -> None:
+    """Whoever commits, the versions rise one by one; an undo shows exactly its source, a compaction goes on from the
+    version that it saw."""
+    path = tmp_path / "agent.db"
+    stores = [SQLiteStore(path) for _ in range(3)]
+    writer, worker, hand = (steered(one) for one in stores)
+    writer.record(*talk(1, 20))
+    writer.compact(force=True)
+    lost: list[BaseException] = []
+    over = Flag()
+
+    def compacting() -> None:
+        try:
+            for _ in range(8):
+                worker.compact(force=True)
+        finally:
+            over.set()
+
+    def undoing() -> None:
+        while not over.is_set():
+            with suppress(StaleBoundary):
+                hand.control.undo()
+
+    def recording() -> None:
+        for number in range(21, 39, 3):
+            writer.record(*talk(number, number + 2))
+
+    def noted(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            lost.append(error)
+
+    threads = [Thread(target=noted, args=(work,)) for work in (compacting, undoing, recording)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert lost == []
+    made = {one.version: one for one in hand.control.history()}
+    assert list(made) == list(range(1, len(made) + 1))
+    assert {one.kind for one in made.values()} == {"compaction", "undo"}
+    for one in made.values():
+        source = made.get(one.source)
+        if one.kind == "undo":
+            assert (one.text, one.boundary, one.kept) == (
+                (source.text, source.boundary, source.kept) if source else ("", 0, ())
+            )
+        else:
+            assert one.source == one.version - 1
+            assert one.boundary >= (source.boundary if source else 0)
+            assert one.text.startswith(f'<foldmark-checkpoint ref="compaction:{one.version}"')
+    assert sorted(classes(writer)) == seqs(writer)
+    for store in stores:
+        store.close()
 
 
 # -- pins

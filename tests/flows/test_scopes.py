@@ -257,6 +257,79 @@ def test_who_sees_only_the_result_gets_it_as_text_and_who_sees_only_the_call_a_m
     assert "Step 1." not in whole(receiver)
 
 
+# -- lists of agents that share a session
+
+
+def shared(sees: Sees) -> tuple[Session, list[Event]]:
+    """An agent that offers its whole list each turn, while another one records between its turns; (it, its list)."""
+    store = MemoryStore()
+    agent, other = session_of(store, "app/a", sees), session_of(store, "app/b", "exact")
+    said: list[Event] = []
+    for number in range(4):
+        said += [user(f"q{number}"), assistant(f"a{number}")]
+        found = agent.follow(said)
+        assert (len(found.new), found.forked_at) == (2, None)
+        other.record(assistant(f"other {number}", scope="app/b"))
+    return agent, said
+
+
+PARTS: list[Sees] = ["exact", "subtree", "lineage"]
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_an_agents_list_goes_on_in_the_shared_session_whatever_others_recorded_between(sees: Sees) -> None:
+    agent, said = shared(sees)
+    assert agent.name == "s"
+    assert texts(agent.store.log(agent.key)) == texts(said)
+    assert len(agent.store.log(session_of(agent.store).key)) == len(said) + 4
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_messages_without_a_key_get_that_of_the_scope_that_offers_them(sees: Sees) -> None:
+    agent, _ = shared(sees)
+    assert {event.key for event in agent.store.log(agent.key)} == {"app/a"}
+    whole_session = session_of(MemoryStore())
+    whole_session.follow([{"role": "user", "content": "Hello."}])
+    assert [event.key for event in whole_session.store.log(whole_session.key)] == [""]
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_an_edit_in_an_agents_list_forks_where_it_differs_and_is_found_there_again(sees: Sees) -> None:
+    agent, said = shared(sees)
+    edited = [*said[:3], user("edited")]
+    found = agent.follow(edited)
+    assert (found.forked_at, found.session) == (4, agent.name)  # q1; the other one's first word stands before it
+    again = session_of(agent.store, "app/a", sees)
+    found = again.follow([*edited, assistant("better")])
+    assert (found.forked_at, texts(found.new), again.name) == (None, ["better"], agent.name)
+    back = again.follow([*said, user("back")])
+    assert (back.forked_at, texts(back.new), again.name) == (None, ["back"], "s")
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_a_list_that_was_cut_in_front_goes_on_at_the_end_of_what_its_scope_sees(sees: Sees) -> None:
+    agent, said = shared(sees)
+    found = agent.follow([*said[4:], user("on")])
+    assert (found.forked_at, texts(found.new), found.known) == (None, ["on"], 4)
+    assert agent.name == "s"
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_a_checkpoint_of_a_scope_that_comes_back_in_its_list_is_no_new_event(sees: Sees) -> None:
+    store = MemoryStore()
+    agent, other = session_of(store, "app/a", sees), session_of(store, "app/b", "exact")
+    for number in range(5):
+        agent.record(*turn("app/a", number))
+        other.record(assistant(f"other {number}", scope="app/b"))
+    agent.compact(force=True)
+    messages = agent.request().payload()["messages"]
+    before = len(store.log(agent.key))
+    other.record(assistant("other again", scope="app/b"))
+    found = agent.follow([*messages, {"role": "user", "content": "Go on."}])
+    assert (found.forked_at, texts(found.new)) == (None, ["Go on."])
+    assert len(store.log(agent.key)) == before + 1
+
+
 # -- nothing crosses
 
 

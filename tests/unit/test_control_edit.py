@@ -53,6 +53,20 @@ def test_an_edit_is_a_new_version_at_the_same_boundary_with_its_author() -> None
     assert "Who approves the refund?" in str(session.request().payload())
 
 
+def test_an_edited_record_opens_all_that_it_covers() -> None:
+    session = compacted()
+    boundary = session.control.history()[-1].boundary
+    session.control.edit({"next_steps": ["Ask the bank"]})
+    opened: list[int] = []
+    ref = "compaction:2"
+    while ref:
+        page = session.load(ref)
+        opened += [event.seq for event in page.events]
+        ref = page.next
+    assert opened == list(range(1, boundary + 1))
+    assert {entry.reason for entry in session.explain() if entry.status == "covered"} == {"by compaction:2"}
+
+
 def test_facts_excerpts_and_names_stay_as_code_wrote_them() -> None:
     session = compacted(model=ScriptedModel(TOLD))
     old = session.control.history()[-1]

@@ -139,6 +139,20 @@ def test_a_plan_knows_what_the_model_would_be_asked(window: int) -> None:
     assert not [one for one in plan.warnings if "asks nobody" in one or "Degraded" in one]
 
 
+def test_a_plan_of_a_fork_asks_by_the_next_request() -> None:
+    said = "## decisions\n- Invoice 6 is compared with ledger_6.csv"
+    session = steered(summarizer=Summarizer(models=(ScriptedModel(said),), fork=True), policy=priced())
+    session.record(*talk(1, 40))
+    session.request(window=64_000)
+    plan = session.control.plan(force=True)
+    report = session.compact(force=True)
+    assert plan.asks is not None
+    assert (plan.asks.mode, plan.asks.calls, plan.asks.first) == ("fork", 1, report.calls[0].tokens)
+    assert report.calls[0].mode == "fork"
+    assert "by a fork of the next request" in str(plan)
+    assert plan.warnings == tuple(one for one in report.warnings if one in plan.warnings)
+
+
 def test_a_plan_of_a_chain_that_must_answer_takes_it_that_it_does() -> None:
     session = steered(summarizer=Summarizer(models=(ScriptedModel(TOLD),), require_model=True))
     session.record(*talk(1, 40))

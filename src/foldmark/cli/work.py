@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,103 +13,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from foldmark import importers
-from foldmark.artifacts import FileArtifacts
 from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.cli.files import check_folder, write_whole
+from foldmark.cli.place import Place, aimed, read_policy, remembered
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import Event, Paste, ToolResult, to_json
 from foldmark.importing import Brought, bring_in
 from foldmark.originals import whole
-from foldmark.policy import PRESETS, Policy
+from foldmark.policy import Policy
 from foldmark.prices import Money, dollars
 from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Call, Entry
 from foldmark.session import ASSUMED, Session
-from foldmark.sqlite import SQLiteStore
 from foldmark.summarizer import Summarizer
 from foldmark.tokens import count
 from foldmark.wire import by_name
-
-TENANT, USER = "local", "local"
-LONGEST_WRITE_SECONDS = 3_600
-"""A file that is still unfinished after so long has lost its writer."""
-
-
-class Place:
-    """A database file and the session meant; opens them when asked and says clearly when they are not there."""
-
-    def __init__(self, db: Path, session: str) -> None:
-        self.db, self.session = db, session
-        self._store: SQLiteStore | None = None
-
-    def store(self, *, create: bool = False) -> SQLiteStore:
-        if self._store is None:
-            if not create and not self.db.exists():
-                raise NotFound(
-                    str(self.db),
-                    f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another.",
-                )
-            self._store = SQLiteStore(self.db)
-        return self._store
-
-    def open(self) -> Session:
-        """The session meant, under the policy it was last compacted with. Raises NotFound."""
-        store = self.store()
-        known = {info.session: info for info in store.sessions(TENANT, USER)}
-        if not known:
-            raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
-        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
-        name = self.session or (lines or list(known))[0]
-        if name not in known:
-            names = ", ".join(list(known)[:10])
-            raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
-        return Session(name, store=store, policy=_aimed(known[name].meta, _remembered(known[name].meta)))
-
-    def policy_of(self, session: str) -> Policy:
-        """The policy kept with a session, else `coding`."""
-        known = {info.session: info for info in self.store(create=True).sessions(TENANT, USER)}
-        return _remembered(known[session].meta if session in known else {})
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "session": info.session,
-                "kind": info.kind,
-                "events": info.head,
-                "parent": info.parent or None,
-                "title": info.title,
-                "updated": info.updated,
-            }
-            for info in self.store().sessions(TENANT, USER)
-        ]
-
-    def sweep(self, days: float) -> int:
-        """Remove artifact bodies older than `days` that no event refers to; returns how many. What writers that were
-        killed left unfinished goes too, when it is older than `days` and than any write takes."""
-        store, now = self.store(), time.time()
-        used, before = store.hashes(TENANT), now - days * 86_400
-        orphans = [sha for sha, changed in store.artifacts.all(TENANT) if sha not in used and changed <= before]
-        if isinstance(store.artifacts, FileArtifacts):
-            store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
-        return store.artifacts.delete(TENANT, orphans, before=before)
-
-
-def _remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:
-    return Policy.from_json(meta["policy"]) if meta.get("policy") else fallback or Policy.coding()
-
-
-def _aimed(meta: Mapping[str, str], policy: Policy) -> Policy:
-    """The policy with the `--target` of the last compaction: what reads the session looks at it as it was compacted."""
-    return policy.replace(budget={"target_tokens": int(meta["target"])}) if meta.get("target") else policy
-
-
-def read_policy(name: str) -> Policy:
-    """A preset by name, or a TOML file."""
-    if name in PRESETS or not name.endswith(".toml"):
-        return Policy.preset(name)
-    return Policy.from_toml(Path(name).read_text(encoding="utf-8"))
 
 
 def read_transcript(path: Path, format: str, strict: bool, session: str) -> importers.Imported:
@@ -166,7 +85,7 @@ def import_transcript(place: Place, path: Path, *, policy: str | None, format: s
     imported = read_transcript(path, format, strict, place.session)
     chosen = read_policy(policy) if policy else place.policy_of(place.session or imported.session)
     opened, brought = _bring(place, imported, chosen)
-    settled = chosen if policy else _remembered(opened.info.meta, chosen)
+    settled = chosen if policy else remembered(opened.info.meta, chosen)
     opened.remember({"policy": settled.to_json(), "wire": imported.wire, **({"target": ""} if policy else {})})
     return {
         "session": brought.session,
@@ -202,16 +121,16 @@ def compact_transcript(
         raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
     given = read_policy(policy) if policy else None
     aim = {"target": "" if target is None else str(target)}
-    _aimed(aim, given or Policy.coding())  # a target that makes no sense is told before anything is done
+    aimed(aim, given or Policy.coding())  # a target that makes no sense is told before anything is done
     if out:
         check_folder(out, "--out")
     imported = read_transcript(path, format, strict, place.session)
     form = by_name(wire or imported.wire)
     chosen = given or place.policy_of(place.session or imported.session)
     opened, brought = _bring(place, imported, chosen)
-    settled = given or _remembered(opened.info.meta, chosen)
+    settled = given or remembered(opened.info.meta, chosen)
     opened.remember({"policy": settled.to_json(), "wire": form.NAME, **aim})
-    opened = Session(opened.name, store=opened.store, policy=_aimed(aim, settled), summarizer=summarizer)
+    opened = Session(opened.name, store=opened.store, policy=aimed(aim, settled), summarizer=summarizer)
     made = opened.request(window=window, max_output=max_output, wire=form, model=model, focus=focus)
     payload = made.payload(model=model or None)
     if out:

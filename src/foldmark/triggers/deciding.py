@@ -136,13 +136,23 @@ def _landed(view: View) -> int:
 
 def expected_next(
     policy: Policy, room: Room, measured: Sizes, growth: float | None = None, *, first: bool = False,
-    call: ComingCall = BY_CODE,
+    call: ComingCall = BY_CODE, held: int = 0,
 ) -> tuple[int, str]:  # fmt: skip
     """(size of the whole request at which the next compaction is expected, why). `growth` is tokens per request;
-    None takes the mean since the last compaction. `first`: nothing was compacted yet.
+    None takes the mean since the last compaction. `first`: nothing was compacted yet; `held`: an undo holds it up to
+    so many tokens above the static prefix.
 
     With prices: X - Y = sqrt(2 g K / r) above what a compaction leaves; else the trigger.
     """
+    size_at, text = _expected(policy, room, measured, growth, first, call)
+    if size_at >= room.static + min(held, room.cap):
+        return size_at, text
+    return room.static + min(held, room.cap), "an undo holds it until then"
+
+
+def _expected(
+    policy: Policy, room: Room, measured: Sizes, growth: float | None, first: bool, call: ComingCall
+) -> tuple[int, str]:
     limit = room.static + room.cap
     if room.forced and first:
         return min(room.static + room.level, limit), "target: the first one comes as soon as it is passed"

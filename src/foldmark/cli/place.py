@@ -1,0 +1,94 @@
+"""The database file and the session that a command is about. Knows nothing of what the command does with them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foldmark.artifacts import FileArtifacts
+from foldmark.errors import NotFound, PolicyError
+from foldmark.policy import PRESETS, Policy
+from foldmark.session import Session
+from foldmark.sqlite import SQLiteStore
+from foldmark.store import Key, Sees
+
+TENANT, USER = "local", "local"
+LONGEST_WRITE_SECONDS = 3_600
+"""A file that is still unfinished after so long has lost its writer."""
+
+
+class Place:
+    """A database file and the session meant; opens them when asked and says clearly when they are not there."""
+
+    def __init__(self, db: Path, session: str) -> None:
+        self.db, self.session = db, session
+        self._store: SQLiteStore | None = None
+
+    def store(self, *, create: bool = False) -> SQLiteStore:
+        if self._store is None:
+            if not create and not self.db.exists():
+                raise NotFound(
+                    str(self.db),
+                    f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another.",
+                )
+            self._store = SQLiteStore(self.db)
+        return self._store
+
+    def open(self) -> Session:
+        """The session meant, under the policy it was last compacted with. Raises NotFound."""
+        store = self.store()
+        known = {info.session: info for info in store.sessions(TENANT, USER)}
+        if not known:
+            raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
+        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
+        name = self.session or (lines or list(known))[0]
+        if name not in known:
+            names = ", ".join(list(known)[:10])
+            raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
+        return Session(name, store=store, policy=aimed(known[name].meta, remembered(known[name].meta)))
+
+    def policy_of(self, session: str) -> Policy:
+        """The policy kept with a session, else `coding`."""
+        known = {info.session: info for info in self.store(create=True).sessions(TENANT, USER)}
+        return remembered(known[session].meta if session in known else {})
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "session": info.session,
+                "kind": info.kind,
+                "events": info.head,
+                "parent": info.parent or None,
+                "title": info.title,
+                "updated": info.updated,
+            }
+            for info in self.store().sessions(TENANT, USER)
+        ]
+
+    def sweep(self, days: float) -> int:
+        """Remove artifact bodies older than `days` that no event refers to; returns how many. What writers that were
+        killed left unfinished goes too, when it is older than `days` and than any write takes."""
+        store, now = self.store(), time.time()
+        used, before = store.hashes(TENANT), now - days * 86_400
+        orphans = [sha for sha, changed in store.artifacts.all(TENANT) if sha not in used and changed <= before]
+        if isinstance(store.artifacts, FileArtifacts):
+            store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
+        return store.artifacts.delete(TENANT, orphans, before=before)
+
+
+def remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:
+    return Policy.from_json(meta["policy"]) if meta.get("policy") else fallback or Policy.coding()
+
+
+def aimed(meta: Mapping[str, str], policy: Policy) -> Policy:
+    """The policy with the `--target` of the last compaction: what reads the session looks at it as it was compacted."""
+    return policy.replace(budget={"target_tokens": int(meta["target"])}) if meta.get("target") else policy
+
+
+def read_policy(name: str) -> Policy:
+    """A preset by name, or a TOML file."""
+    if name in PRESETS or not name.endswith(".toml"):
+        return Policy.preset(name)
+    return Policy.from_toml(Path(name).read_text(encoding="utf-8"))

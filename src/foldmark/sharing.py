@@ -1,0 +1,79 @@
+"""Where a list of messages goes on in a session that agents share: others' events stand between those of its scope.
+Knows nothing of chains, of what is new in the list, and of wires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from foldmark.events import Event
+from foldmark.log import holds_call, overlap
+from foldmark.store import Key, Match, Store
+from foldmark.written import Read
+
+UNCHAINED = ("control", "system")
+"""Roles that take no part in the comparison: they may come and go."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a list is in a log: behind `skipped` messages of ours, `count` events are there, the last at `seq`."""
+
+    session: str
+    seq: int = 0
+    count: int = 0
+    skipped: int = 0
+    in_scope: bool = False
+    """The events are counted among those that the scope sees: others stand between them."""
+
+    def is_beaten_by(self, found: Match) -> bool:
+        """Whether a chained match says more; as much is enough where it is of the same session."""
+        return found.count > self.count or (found.count == self.count and found.session == self.session)
+
+
+def chained(events: Sequence[Event]) -> list[Event]:
+    """Those of the events that are compared."""
+    return [event for event in events if event.role not in UNCHAINED]
+
+
+def found_in_scope(store: Store, key: Key, root: str, line: Sequence[Read]) -> Place:
+    """Where a list is in what its scope sees of the session, or else of its forks."""
+    best = _shared(store, key, line)
+    if key.sees == "all" or best.count == len(line) or not chained(store.log(key, best.seq + 1)):
+        return best
+    for name in _family(store, key, root):
+        other = _shared(store, msgspec.structs.replace(key, session=name), line)
+        best = other if other.count > best.count else best
+    return best
+
+
+def _shared(store: Store, key: Key, line: Sequence[Read]) -> Place:
+    """As far as the list and the scope's log are alike from their beginning, message by message, or the longest head of
+    the list that ends that log."""
+    seen = chained(store.log(key)) if key.sees != "all" else []
+    plains = [event.plain for event in seen]
+    count = next((at for at, (read, plain) in enumerate(zip(line, plains, strict=False)) if read.plain != plain), None)
+    count = min(len(line), len(plains)) if count is None else count
+    best = Place(key.session, seen[count - 1].seq, count, in_scope=True) if count else Place(key.session)
+    front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
+    for skipped in {0, front} if count < len(plains) else ():
+        ends = overlap([read.plain for read in line[skipped:]], plains)
+        if ends > best.count and (ends > 1 or holds_call(seen[-1])):
+            best = Place(key.session, seen[-1].seq, ends, skipped, in_scope=True)
+    return best
+
+
+def _family(store: Store, key: Key, root: str) -> list[str]:
+    """The forks of a session and of `root`, and theirs, the newest update first; `root` too."""
+    forks = [info for info in store.sessions(key.tenant, key.user) if info.kind == "fork"]
+    names, more = set[str](), {root or key.session, key.session}
+    while more:
+        names |= more
+        more = {info.session for info in forks if info.parent in names} - names
+    return [name for name in (*(info.session for info in forks), root) if name in names and name != key.session]
+
+
+def keyed(key: Key, event: Event) -> Event:
+    """A message carries no key. In a scope that does not see everything it would be lost to whoever said it."""
+    return event if event.key or key.sees == "all" else msgspec.structs.replace(event, scope=key.scope)
