@@ -109,11 +109,12 @@ class AsyncSession:
     async def compact(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
         context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
+        upto: str = "",
     ) -> Report:  # fmt: skip
         """As `Session.compact`. Cancelled, it leaves the session as it was."""
         steps = self.session.compact_steps(
             force=force, focus=focus, window=window, max_output=max_output, context=context, by_code=by_code,
-            policy=policy,
+            policy=policy, upto=upto,
         )  # fmt: skip
         return await drive(steps, self.session.lock)
 

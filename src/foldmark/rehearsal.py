@@ -106,6 +106,10 @@ class Rehearsal:
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         """Nothing is noted."""
 
+    def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
+        tried = self._tried.get(_place(key))
+        return [*self._store.attempts(key, limit=limit), *(tried.attempts if tried else ())][-limit:]
+
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         return self._store.log(key, first, last)
 

@@ -21,7 +21,7 @@ PolicyOf = Callable[[SessionInfo], Policy | None]
 
 
 class Expired(msgspec.Struct, frozen=True, kw_only=True):
-    """What went (or would go, in a dry run), by id. Nothing else was changed.
+    """What went (or would go, in a dry run), by id.
 
     `sessions` are in the order in which they went, what hangs on others first, and `artifacts` is how many bodies went
     with them (0 in a dry run). `kept_for_forks` are sessions that are old enough, each with those that hang on it and
@@ -65,7 +65,8 @@ def expire(
     returned: list[str] = []
     bodies = 0
     for info in family.going():
-        erased = None if set(family.below(info)) - set(gone) else _erased(store, where, info)
+        is_free = all(one in gone for one in family.below(info))
+        erased = _erased(store, where, info) if is_free else None
         if erased is None:
             returned.append(info.session)
             continue

@@ -241,33 +241,36 @@ class Session:
     def compact(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
         context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
+        upto: str = "",
     ) -> Report:  # fmt: skip
         """Compact when due (or when forced). Nothing to do is a normal answer: outcome `not_due`.
 
-        `force` compacts whatever the size. `focus` names what matters now: its words raise what belongs to it.
-        `window` and `max_output` are those of `request`, in tokens. `context` is handed to triggers and to a summarizer
-        that is chosen at run time; `by_code` asks no model this time. `policy` rules this time in place of the
-        session's own (other cleanup options than last time begin an epoch). Raises SummarizerFailed when it is forced
-        and no model is at hand where one is chosen at run time.
+        `force` compacts whatever the size. `upto` (`"event:120"`) covers at most up to there, in whole rounds. `focus`
+        names what matters now: its words raise what belongs to it. `window` and `max_output` are those of `request`, in
+        tokens. `context` is handed to triggers and to a summarizer that is chosen at run time; `by_code` asks no model
+        this time. `policy` rules this time in place of the session's own (other cleanup options than last time begin an
+        epoch). Raises NotFound for `upto`, and SummarizerFailed when it is forced and no model is at hand where one is
+        chosen at run time.
         """
         steps = self.compact_steps(
             force=force, focus=focus, window=window, max_output=max_output, context=context, by_code=by_code,
-            policy=policy,
+            policy=policy, upto=upto,
         )  # fmt: skip
         return drive(steps, self.lock)
 
     def compact_steps(
         self, *, force: bool = False, focus: str = "", window: int | None = None, max_output: int | None = None,
         context: Mapping[str, Any] | None = None, by_code: bool = False, policy: Policy | None = None,
-        run: Run = "caller", lease: int | None = None,
+        upto: str = "", run: Run = "caller", lease: int | None = None,
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
         """The steps of `compact`, for a driver of your own, as `request_steps`. `run` says in the report how it is run;
         `lease` is the token of claimed work: the commit is refused once another worker holds it."""
         line, given = self._line, None if by_code else self.summarizer
         frame = self._out.frame(line, Said(window, max_output, policy=policy), keep=True)
         occasion = Occasion(
-            key=line.key, frame=frame, force=force, focus=focus, context=context or {}, run=run, lease=lease
-        )
+            key=line.key, frame=frame, force=force, focus=focus, context=context or {}, run=run, lease=lease,
+            upto=self.control.seq_of(upto) if upto else None,
+        )  # fmt: skip
         return (yield from self._out.compaction(line, given, occasion, policy, sync=not self.awaits))
 
     def overflowed(self, error: Any) -> Report | None:

@@ -367,6 +367,9 @@ class Store(Protocol):
     def note(self, key: Key, attempt: Attempt) -> None:
         """Write the note of an attempt."""
 
+    def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
+        """The newest notes of attempts of the scope in this session, oldest first (a view holds the last few)."""
+
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         """Append facts that no event brings (pins, a person's edits)."""
 

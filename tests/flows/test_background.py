@@ -25,6 +25,7 @@ import pytest
 from foldmark import MemoryStore, Policy, Session, SQLiteStore, Summarizer, assistant, user
 from foldmark.around import Around, Veto
 from foldmark.asking import Ask
+from foldmark.driving import place
 from foldmark.reports import Observation, Raised, Report
 from foldmark.store import Key, SessionInfo, Store, View, Work
 from foldmark.testing import FixedClock, ScriptedModel, items_json
@@ -264,16 +265,29 @@ def test_a_poison_session_is_given_up_by_name_and_blocks_no_other(
 
 def test_work_that_kills_every_process_is_given_up_too(store: Store, clock: FixedClock) -> None:
     grown(store, clock)
-    for _ in range(2):
+    for _ in range(4):
         assert store.claim(clock(), 10.0)  # and the process dies
         clock.advance(11.0)
     seen = list[Observation]()
     worker = Worker(store, policy=POLICY, clock=clock, observer=seen.append, most_attempts=2)
     (report,) = worker.drain()
     assert report.outcome == "failed"
-    assert "begun 2 times" in report.text
+    assert "begun 4 times" in report.text
     assert whats(seen) == ["claimed", "given_up", "failed"]
     assert worker.backlog().dirty == 0
+
+
+def test_what_is_left_to_another_compaction_is_looked_at_until_it_can_be_done(clock: FixedClock) -> None:
+    store, model = MemoryStore(), ScriptedModel(GOOD)
+    session = grown(store, clock)
+    worker = Worker(store, policy=POLICY, model=model, clock=clock, most_attempts=3)
+    with place((id(store), session.key)):  # a request of this process is asking a model already
+        for _ in range(5):
+            assert [report.outcome for report in worker.drain()] == ["deferred"]
+            assert worker.drain() == ()
+            clock.advance(16.0)
+    assert not model.asks
+    assert [report.outcome for report in worker.drain()] == ["applied"]
 
 
 class Hiccup(MemoryStore):

@@ -172,11 +172,13 @@ def test_an_undo_holds_every_trigger_but_the_cap_until_one_landing_was_added(sto
     assert before >= held
 
 
-def test_the_cap_does_not_wait(store: Any) -> None:
+def test_the_cap_does_not_wait_and_the_undo_says_so(store: Any) -> None:
     session = steered(store, Policy.coding(budget={"landing_tokens": 4_000}, window=64_000))
     session.record(*talk(1, 40))
     session.compact(force=True)
-    session.control.undo()
+    assert session.control.undo(window=64_000).warnings == ()
+    session.control.undo(window=64_000)
+    assert "again at once" in session.control.undo(window=16_000).warnings[0]
     made = session.request(window=16_000)
     assert (made.report.outcome, made.report.trigger) == ("applied", "cap")
 
@@ -196,6 +198,23 @@ def test_no_cleanup_takes_away_what_an_undo_brought_back(store: Any) -> None:
     state = session.store.view(session.key).state
     session.store.sent(session.key, msgspec.structs.replace(state, held=0), expected=state.mark)
     assert prompt(session) != before, "without the hold it would"
+
+
+def test_whoever_listens_hears_of_what_people_do(store: Any) -> None:
+    heard: list[Any] = []
+
+    def listen(report: Any) -> None:
+        heard.append(report)
+        raise ValueError("a listener never changes what happens")
+
+    session = steered(store, on_report=listen)
+    session.record(*talk(1, 40))
+    session.compact(force=True)
+    done = [session.control.edit({"next_steps": ["Ask the bank"]}), session.control.undo(), session.control.undo(0)]
+    assert heard[1:] == done
+    assert [one.trigger for one in done] == ["edit", "undo", "undo"]
+    session.control.plan(force=True)
+    assert len(heard) == 4, "a plan is no attempt"
 
 
 def test_a_stale_look_changes_nothing(store: Any) -> None:
@@ -404,6 +423,7 @@ steps = st.lists(
 def test_whatever_people_do_nothing_is_lost_and_the_version_only_rises(done: list[str], chance: Any) -> None:
     session, number = steered(), 1
     session.record(*talk(1, 12))
+    last: tuple[Any, ...] = ()
     for step in done:
         versions = [one.version for one in session.control.history()]
         if step == "talk":
@@ -412,7 +432,10 @@ def test_whatever_people_do_nothing_is_lost_and_the_version_only_rises(done: lis
         elif step == "compact":
             session.compact(force=True)
         elif step == "request":
-            session.request(window=64_000)
+            sent = session.request(window=64_000)
+            breaks = last and sent.messages[: len(last)] != last
+            assert not breaks or sent.report.epoch in ("compaction", "undo", "edit"), "a break is named"
+            last = sent.messages[: sent.stable]
         elif step == "pin":
             session.control.pin(f"event:{chance.choice(seqs(session))}")
         elif versions and step == "edit" and session.store.view(session.key).checkpoint.boundary:  # type: ignore[union-attr]

@@ -153,3 +153,19 @@ def test_all_that_it_covers_can_be_opened_and_it_can_be_undone() -> None:
     assert opened == list(range(1, boundary + 1))
     session.control.undo()
     assert session.peek().payload() == before
+
+
+def test_it_takes_its_room_from_what_code_writes() -> None:
+    session = session_of()
+    text = "\n".join(f"Invoice {n} was compared and agrees with the bank." for n in range(1, 130))
+    report = session.control.adopt(text, event_id="m1_81")
+    plain = session_of()
+    plain.compact(force=True)
+    made, alone = session.control.history()[-1], plain.control.history()[-1]
+    assert made.tokens <= 1.02 * alone.tokens
+    assert len(made.excerpts) < len(alone.excerpts)
+    assert report.after <= 1.05 * report.target
+    session.record(*timed(41, 80))
+    again = session.compact(force=True)
+    assert "Invoice 129 was compared" in session.control.history()[-1].text
+    assert again.after <= 1.02 * again.target

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from foldmark import Policy, Session
-from foldmark.events import assistant
+from foldmark.asking import Reply
+from foldmark.events import Usage, assistant
 from foldmark.prices import Price
+from foldmark.reports import summed
 from foldmark.testing import ScriptedModel, items_json
 from telltale import steered, talk
 
@@ -92,7 +96,7 @@ def test_a_fork_tells_what_it_inherited_and_from_whom() -> None:
     assert [one.inherited for one in session.control.compactions()] == ["", ""]
 
 
-def test_versions_whose_notes_a_store_no_longer_shows_still_know_their_reason_and_sizes() -> None:
+def test_the_whole_history_is_noted_however_few_notes_a_view_shows() -> None:
     session = steered()
     for turn in range(25):
         session.record(*talk(12 * turn + 1, 12 * turn + 12))
@@ -100,8 +104,30 @@ def test_versions_whose_notes_a_store_no_longer_shows_still_know_their_reason_an
     made = session.control.compactions()
     assert [one.version for one in made] == list(range(1, len(made) + 1))
     assert len(made) > 20
-    assert not made[0].noted
+    assert all(one.noted for one in made)
     assert (made[0].trigger, made[0].before > made[0].after > 0) == ("manual", True)
+    assert len(session.control.attempts()) < len(made)
+
+
+def test_totals_hold_every_call_of_the_session_also_the_failed_ones_to_the_token() -> None:
+    """S-OBS-03: the calls of compactions are in a total of their own, and it equals the provider's ledger."""
+    answers: list[Any] = [
+        Reply(text=items_json(), usage=Usage(input=1_000 + at, output=50, cache_read=100)) for at in range(4)
+    ]
+    answers += [TimeoutError("late"), Reply(text="I cannot.", usage=Usage(input=7, output=3))]
+    model, price = ScriptedModel(*answers), Price(read=0.1, write=1.25, dollars_per_million=3.0)
+    session = Session("s", policy=Policy.coding(prices=price), model=model)
+    for turn in range(25):
+        session.record(*talk(12 * turn + 1, 12 * turn + 12))
+        session.compact(force=True, by_code=turn > 6)
+    said = [answers[min(at, len(answers) - 1)] for at in range(len(model.asks))]
+    ledger = [one for one in said if isinstance(one, Reply)]
+    found = session.control.totals()
+    assert found.calls == len(model.asks) > 6
+    assert found.usage == summed(one.usage for one in ledger)
+    assert found.attempts >= found.moved > 20
+    assert found.dollars
+    assert found.dollars > 0
 
 
 def test_an_empty_history_is_empty() -> None:

@@ -46,7 +46,7 @@ class Log:
         assert head in (None, self.head)
         self.head += len(events)
         self.sizes.append(len(events))
-        return SimpleNamespace(new=tuple(events), known=())
+        return SimpleNamespace(new=tuple(events), known=(), held_back=())
 
 
 def many(count: int) -> tuple[Event, ...]:

@@ -52,6 +52,7 @@ WRITES: dict[str, Writing] = {
     "close": lambda store, key: store.close(),
 }
 READS: dict[str, Writing] = {
+    "attempts": lambda store, key: store.attempts(key),
     "artifacts": lambda store, key: store.artifacts,
     "sessions": lambda store, key: store.sessions(key.tenant, key.user),
     "context": lambda store, key: store.context(key, [user("No.")]).new,

@@ -5,20 +5,43 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from foldmark.cli import doctor_command, output
+from foldmark.cli.clean_command import gc
+from foldmark.cli.edit_command import edit, undo
+from foldmark.cli.endings import EXIT_CODES, fail
 from foldmark.cli.files import check_folder, write_whole
-from foldmark.cli.summarizers import HELP as SUMMARIZER_HELP
+from foldmark.cli.history_command import history
+from foldmark.cli.options import (
+    DEFAULT_DB,
+    WIRE_NAMES,
+    AsJson,
+    Db,
+    Focus,
+    Format,
+    PolicyName,
+    SessionId,
+    Strict,
+    SummarizerName,
+    SummaryWindow,
+    Target,
+    Transcript,
+    Upto,
+    Window,
+    Wire,
+)
+from foldmark.cli.place import Place
+from foldmark.cli.plan_command import plan
+from foldmark.cli.scopes_command import scopes
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
-from foldmark.cli.work import Place, compact_transcript, export_session, import_transcript, next_request
-from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
-from foldmark.policy import PRESETS
+from foldmark.cli.work import compact_transcript, export_session, import_transcript, next_request
+from foldmark.cli.worker_command import queue, work
+from foldmark.errors import FoldmarkError
 from foldmark.store import Where
-from foldmark.wire import VARIANTS, WIRES
 
 app = typer.Typer(
     name="foldmark",
@@ -28,30 +51,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffective": 3, "failed": 4}
-"""0 done or nothing to do · 2 bad input · 3 ineffective (due, and nothing could be gained) · 4 failed."""
-
-Db = Annotated[Path, typer.Option("--db", help="The database file.")]
-SessionId = Annotated[str, typer.Option("--session", help="Session id; default: the transcript's, else the newest.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
-PolicyName = Annotated[
-    str | None,
-    typer.Option(
-        "--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file; default: the session's own, else coding."
-    ),
-]
-Window = Annotated[
-    int | None,
-    typer.Option(
-        "--window", help="The model's context window in tokens; default: the policy's, else the last one, else 128000."
-    ),
-]
-WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
-Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
-Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
-Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
-DEFAULT_DB = Path("foldmark.db")
 
 
 def _version(wanted: bool) -> None:
@@ -69,39 +68,22 @@ def root(
     """Keeps a long-running agent's context small, true and recoverable."""
 
 
-def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
-    """One clear sentence on standard error (JSON too, when asked for), and the exit code: 4 when the work itself
-    failed, 2 when the input was bad. A closed pipe is neither."""
-    if isinstance(error, BrokenPipeError):
-        raise error
-    message = str(error)
-    if isinstance(error, OSError):
-        message = f"{error.filename or 'the file'} cannot be read or written: {error.strerror or error}."
-    code = 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
-    if as_json:
-        outcome = {"outcome": "failed"} if code == 4 else {}
-        whoever_reads(lambda: say_json({**outcome, "error": type(error).__name__, "message": message}))
-    terminal(errors=True).tell(f"foldmark: {message}", "red")
-    raise typer.Exit(code)
-
-
 @app.command()
 def compact(
     transcript: Transcript,
     window: Window = None,
-    target: Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")] = None,
+    target: Target = None,
     policy: PolicyName = None,
     wire: Wire = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the next request here, as the API takes it.")] = None,
     model: Annotated[str, typer.Option("--model", help="The model that will read it; written into --out.")] = "",
     max_output: Annotated[int | None, typer.Option("--max-output", help="Tokens reserved for the answer.")] = None,
-    summarizer: Annotated[str, typer.Option("--summarizer", help=SUMMARIZER_HELP)] = "",
-    summary_window: Annotated[
-        int | None, typer.Option("--summary-window", help="Context window of the summary model in tokens.")
-    ] = None,
-    focus: Annotated[str, typer.Option("--focus", help="What matters now: its words raise what belongs to it.")] = "",
+    summarizer: SummarizerName = "",
+    summary_window: SummaryWindow = None,
+    focus: Focus = "",
+    upto: Upto = "",
     format: Format = "auto",
-    strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
+    strict: Strict = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     as_json: AsJson = False,
@@ -111,7 +93,7 @@ def compact(
         place = Place(db, session)
         done = compact_transcript(
             place, transcript, window=window, target=target, policy=policy, wire=wire, out=out, model=model,
-            max_output=max_output, format=format, strict=strict, focus=focus,
+            max_output=max_output, format=format, strict=strict, focus=focus, upto=upto,
             summarizer=summarizer_of(summarizer, summary_window),
         )  # fmt: skip
     except (FoldmarkError, OSError) as error:
@@ -125,7 +107,7 @@ def import_(
     transcript: Transcript,
     policy: PolicyName = None,
     format: Format = "auto",
-    strict: Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")] = False,
+    strict: Strict = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     as_json: AsJson = False,
@@ -200,19 +182,10 @@ def explain(
         output.print_explain(opened, found, expected, every=all)
 
 
-@app.command()
-def history(db: Db = DEFAULT_DB, session: SessionId = "", as_json: AsJson = False) -> None:
-    """The compactions of a session and the attempts at one: why, how large, by whom, at what cost."""
-    try:
-        opened = Place(db, session).open()
-        rows = [output.attempt_json(attempt) for attempt in opened.control.attempts()]
-        misses = opened.cache_misses()
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
-    if as_json:
-        say_json({"session": opened.name, "attempts": rows, "cache_misses": misses or None})
-    else:
-        output.print_history(opened.name, rows, misses)
+app.command()(plan)
+app.command()(history)
+app.command()(edit)
+app.command()(undo)
 
 
 @app.command()
@@ -317,17 +290,10 @@ def delete(
     say(f"Session {session} is erased, with {count} artifact(s).")
 
 
-@app.command()
-def gc(
-    days: Annotated[float, typer.Option("--days", help="Only orphans older than this.", min=0)] = 1.0,
-    db: Db = DEFAULT_DB,
-) -> None:
-    """Sweep artifact bodies that no event refers to."""
-    try:
-        count = Place(db, "").sweep(days)
-    except (FoldmarkError, OSError) as error:
-        fail(error, False)
-    say(f"{count} orphaned artifact(s) removed.")
+app.command()(gc)
+app.command()(scopes)
+app.command()(work)
+app.command()(queue)
 
 
 @app.command()
@@ -359,6 +325,9 @@ def doctor(
 def main() -> None:
     """Entry point of the `foldmark` command."""
     run(app)
+
+
+__all__ = ["EXIT_CODES", "app", "main"]
 
 
 if __name__ == "__main__":

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from foldmark.artifacts import FileArtifacts
 from foldmark.errors import NotFound, PolicyError
 from foldmark.policy import PRESETS, Policy
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Key, Sees
+from foldmark.store import Sees, SessionInfo
+from foldmark.summarizer import Summarizer
 
 TENANT, USER = "local", "local"
 LONGEST_WRITE_SECONDS = 3_600
@@ -36,10 +37,18 @@ class Place:
             self._store = SQLiteStore(self.db)
         return self._store
 
-    def open(self) -> Session:
-        """The session meant, under the policy it was last compacted with. Raises NotFound."""
-        store = self.store()
-        known = {info.session: info for info in store.sessions(TENANT, USER)}
+    def open(self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None) -> Session:
+        """The session meant, under the policy it was last compacted with, as that scope sees it (by default the whole;
+        a key alone sees its lineage). Raises NotFound, PolicyError."""
+        info = self.info()
+        return Session(
+            info.session, store=self.store(), policy=aimed(info.meta, remembered(info.meta)), summarizer=summarizer,
+            scope=scope, sees=_sees(scope, sees),
+        )  # fmt: skip
+
+    def info(self) -> SessionInfo:
+        """The row of the session meant: the one named, else the newest that is no sub-agent. Raises NotFound."""
+        known = {info.session: info for info in self.store().sessions(TENANT, USER)}
         if not known:
             raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
         lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
@@ -47,7 +56,7 @@ class Place:
         if name not in known:
             names = ", ".join(list(known)[:10])
             raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
-        return Session(name, store=store, policy=aimed(known[name].meta, remembered(known[name].meta)))
+        return known[name]
 
     def policy_of(self, session: str) -> Policy:
         """The policy kept with a session, else `coding`."""
@@ -67,15 +76,26 @@ class Place:
             for info in self.store().sessions(TENANT, USER)
         ]
 
-    def sweep(self, days: float) -> int:
-        """Remove artifact bodies older than `days` that no event refers to; returns how many. What writers that were
-        killed left unfinished goes too, when it is older than `days` and than any write takes."""
+    def sweep(self, days: float, *, dry_run: bool = False) -> int:
+        """Remove artifact bodies older than `days` that no event refers to; returns how many (`dry_run`: how many there
+        are). What writers that were killed left unfinished goes too, when it is older than `days` and than any write
+        takes."""
         store, now = self.store(), time.time()
         used, before = store.hashes(TENANT), now - days * 86_400
         orphans = [sha for sha, changed in store.artifacts.all(TENANT) if sha not in used and changed <= before]
+        if dry_run:
+            return len(orphans)
         if isinstance(store.artifacts, FileArtifacts):
             store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
         return store.artifacts.delete(TENANT, orphans, before=before)
+
+
+def _sees(scope: str, sees: str) -> Sees:
+    """What a scope sees, as an option says it. Raises PolicyError."""
+    found: Sees | None = next((one for one in get_args(Sees) if one == sees), None)
+    if sees and found is None:
+        raise PolicyError(f"--sees is {sees!r}; it takes {', '.join(get_args(Sees))}.")
+    return found or ("lineage" if scope else "all")
 
 
 def remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:

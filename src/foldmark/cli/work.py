@@ -20,6 +20,7 @@ from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import Event, Paste, ToolResult, to_json
 from foldmark.importing import Brought, bring_in
+from foldmark.joining import joined
 from foldmark.originals import whole
 from foldmark.policy import Policy
 from foldmark.prices import Money, dollars
@@ -113,10 +114,11 @@ class Compaction(msgspec.Struct, frozen=True):
 def compact_transcript(
     place: Place, path: Path, *, window: int | None, target: int | None, policy: str | None, wire: str,
     out: Path | None, model: str, max_output: int | None, format: str, strict: bool, focus: str = "",
-    summarizer: Summarizer | None = None,
+    summarizer: Summarizer | None = None, upto: str = "",
 ) -> Compaction:  # fmt: skip
     """Bring the transcript in and make the next request. Without a `policy` the session's own holds (`coding` for a new
-    one), without a `window` that of the policy or of the last request; `target` is for this time only."""
+    one), without a `window` that of the policy or of the last request; `target` is for this time only. With `upto` what
+    is due covers at most up to that event."""
     if window is not None and window < 1_000:
         raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
     given = read_policy(policy) if policy else None
@@ -131,13 +133,26 @@ def compact_transcript(
     settled = given or remembered(opened.info.meta, chosen)
     opened.remember({"policy": settled.to_json(), "wire": form.NAME, **aim})
     opened = Session(opened.name, store=opened.store, policy=aimed(aim, settled), summarizer=summarizer)
-    made = opened.request(window=window, max_output=max_output, wire=form, model=model, focus=focus)
+    made = _requested(opened, upto, focus, window=window, max_output=max_output, wire=form, model=model)
     payload = made.payload(model=model or None)
     if out:
         write_whole(out, payload_bytes(payload))
     found = opened.explain()
     contract = _contract(place, opened, made, found, brought, target)
     return Compaction(contract, opened, made, found, opened.next_compaction())
+
+
+def _requested(
+    opened: Session, upto: str, focus: str, *, window: int | None, max_output: int | None, **said: Any
+) -> Request:
+    """The next request, compacted on its way when that is due. Up to a chosen event it is compacted first, and then no
+    further."""
+    if not upto:
+        return opened.request(window=window, max_output=max_output, focus=focus, **said)
+    report = opened.compact(upto=upto, focus=focus, window=window, max_output=max_output)
+    as_it_is = opened.policy.replace(run="manual")
+    made = opened.request(window=window, max_output=max_output, policy=as_it_is, **said)
+    return made.with_report(joined(report, made.report))
 
 
 def _asides(brought: Brought) -> list[str]:
@@ -198,7 +213,7 @@ def _contract(
         "narrative_items": len(last[-1].narrative) if (last := opened.control.history()) else 0,
         "model_calls": [_call(call) for call in report.calls],
         "coverage": None if report.coverage is None else round(report.coverage, 4),
-        "money": _money(report.money),
+        "money": money_json(report.money),
         "resume": report.resume,
         "tokens": {
             "static": made.tokens.static,
@@ -224,7 +239,7 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def _money(money: Money | None) -> dict[str, Any] | None:
+def money_json(money: Money | None) -> dict[str, Any] | None:
     """Amounts in plain input tokens of the running model, and in dollars where its price is known."""
     if money is None:
         return None
@@ -294,4 +309,7 @@ def _open_arguments(value: Any, redact: Callable[[str], str]) -> Any:
     return value
 
 
-__all__ = ["Compaction", "Place", "compact_transcript", "export_session", "import_transcript", "next_request"]
+__all__ = [
+    "Compaction", "Place", "compact_transcript", "export_session", "import_transcript", "money_json", "next_request",
+    "read_transcript",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 frameworks and of screens."""
 
 from foldmark.control.hand import Control
-from foldmark.control.past import Compaction
+from foldmark.control.past import Compaction, Totals
 from foldmark.control.plans import Asks, Listed, Plan, Preview
 
-__all__ = ["Asks", "Compaction", "Control", "Listed", "Plan", "Preview"]
+__all__ = ["Asks", "Compaction", "Control", "Listed", "Plan", "Preview", "Totals"]

@@ -8,7 +8,7 @@ from foldmark.checkpoint import Checkpoint
 from foldmark.control.setting import Setting, Wish
 from foldmark.errors import StaleBoundary
 from foldmark.events import Event
-from foldmark.gauging import gauge
+from foldmark.gauging import Gauge, gauge
 from foldmark.keeping import ruled
 from foldmark.redact import Redactor
 from foldmark.refs import compaction_ref
@@ -41,11 +41,10 @@ def named(author: str, redact: Redactor) -> str:
     return words[:MOST_NAME] or "a person"
 
 
-def size_of(at: Setting, view: View, wish: Wish = Wish()) -> tuple[int, int, int]:
-    """(tokens of the next request, of them above the static prefix, the landing) of a view."""
+def gauged(at: Setting, view: View, wish: Wish = Wish()) -> Gauge:
+    """The next request of a view, measured."""
     frame, policy = at.frame(wish), at.policy(wish)
-    size = gauge(ruled(view, frame, policy)[0], frame, policy, at.clock())
-    return size.sizes.whole, size.sizes.whole - size.room.static, size.room.landing
+    return gauge(ruled(view, frame, policy)[0], frame, policy, at.clock())
 
 
 def tried(at: Setting, view: View, made: Checkpoint) -> View:
@@ -57,7 +56,7 @@ def tried(at: Setting, view: View, made: Checkpoint) -> View:
 
 def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = Wish()) -> Report:
     """Commit the version, in place of the one that the view shows. Raises StaleBoundary: nothing was written then."""
-    before, after = size_of(at, view, wish)[0], size_of(at, tried(at, view, made), wish)[0]
+    before, after = (gauged(at, one, wish).sizes.whole for one in (view, tried(at, view, made)))
     made = msgspec.structs.replace(made, trigger=made.kind, sizes=(before, after))
     at.store.commit(at.key, made, expected=version_of(view), anchor=anchor(at, made))
     boundary = view.checkpoint.boundary if view.checkpoint else 0

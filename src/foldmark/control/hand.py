@@ -11,7 +11,7 @@ from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint
 from foldmark.control.adopting import adopted
 from foldmark.control.editing import edited, noted
-from foldmark.control.past import Compaction, compactions
+from foldmark.control.past import Compaction, Totals, compactions, totals
 from foldmark.control.planning import planned, previewed
 from foldmark.control.plans import Plan, Preview
 from foldmark.control.setting import Setting, Wish
@@ -76,6 +76,10 @@ class Control:
         them the attempts that came to nothing, oldest first."""
         return compactions(self._store, self._key)
 
+    def totals(self) -> Totals:
+        """What the compactions of the scope took in this session, summed: attempts, calls, billed tokens, dollars."""
+        return totals(self._store, self._key)
+
     def attempts(self) -> list[Attempt]:
         """The newest attempts at a compaction, oldest first: outcome, trigger, sizes, calls, what they cost."""
         return list(self._store.view(self._key).attempts)
@@ -83,6 +87,10 @@ class Control:
     def pins(self) -> list[int]:
         """Seqs of the pinned events, in order."""
         return sorted(self._store.view(self._key).pins)
+
+    def seq_of(self, ref: str) -> int:
+        """The seq of an event that the scope sees. Raises NotFound."""
+        return self._at.seq_of(ref)
 
     # -- steer
 

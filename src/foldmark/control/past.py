@@ -11,9 +11,9 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint, CheckpointKind
 from foldmark.events import Usage
-from foldmark.prices import Money
+from foldmark.prices import Money, dollars
 from foldmark.refs import compaction_ref
-from foldmark.reports import COMMITTED, Attempt, Outcome, Run
+from foldmark.reports import COMMITTED, Attempt, Outcome, Run, summed
 from foldmark.store import Key, Store
 
 
@@ -22,7 +22,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `inherited` names the session that a fork has it from (empty: its own). `source` is the version it was made from:
     the one before it, the one that an edit changed, the one that an undo restored (0: none). `boundary` is a seq,
-    `tokens` what the record costs. From the note of the attempt (`noted`; a store shows the newest ones) come trigger,
+    `tokens` what the record costs. From the note of the attempt (`noted`) come trigger,
     reasons, run, mode, the sizes of the request `before` and `after`, the `target`, and what the model's calls took.
     """
 
@@ -54,7 +54,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def compactions(store: Store, key: Key) -> list[Compaction]:
     """The whole history of the scope, oldest first."""
-    attempts = store.view(key).attempts
+    attempts = store.attempts(key)
     notes = {one.version: one for one in attempts if one.outcome in COMMITTED and one.version}
     parents = list(_parents(store, key))
     found: list[Compaction] = []
@@ -66,6 +66,30 @@ def compactions(store: Store, key: Key) -> list[Compaction]:
         before = made.version
     tried = [_attempt(one) for one in attempts if one.outcome not in COMMITTED]
     return _merged(found, tried)
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scope's compactions took in this session: how many `attempts` that were due, how many of them `moved` the
+    boundary, `calls` of summary models with the `usage` that their providers billed and the `seconds` they took (failed
+    and cancelled ones too), and their price in `dollars` where it is known (None: of none)."""
+
+    attempts: int = 0
+    moved: int = 0
+    calls: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    dollars: float | None = None
+
+
+def totals(store: Store, key: Key) -> Totals:
+    """The sums over all notes of the scope."""
+    notes = store.attempts(key)
+    paid = [found for one in notes if one.money and (found := dollars(one.money.call, one.money.price)) is not None]
+    return Totals(
+        attempts=len(notes), moved=sum(one.outcome in COMMITTED for one in notes),
+        calls=sum(one.calls for one in notes), usage=summed(one.usage for one in notes),
+        seconds=sum(one.seconds for one in notes), dollars=sum(paid) if paid else None,
+    )  # fmt: skip
 
 
 def _merged(made: Sequence[Compaction], tried: Sequence[Compaction]) -> list[Compaction]:
@@ -87,7 +111,7 @@ def _parents(store: Store, key: Key) -> Iterator[_Parent]:
     info = store.open(key)
     while info.kind == "fork" and info.parent:
         key = msgspec.structs.replace(key, session=info.parent)
-        notes = {one.version: one for one in store.view(key).attempts if one.outcome in COMMITTED and one.version}
+        notes = {one.version: one for one in store.attempts(key) if one.outcome in COMMITTED and one.version}
         yield key.session, store.checkpoints(key), notes
         info = store.open(key)
 

@@ -29,7 +29,6 @@ from foldmark.refs import event_ref
 from foldmark.rehearsal import Rehearsal
 from foldmark.reports import COMMITTED, Call, Report
 from foldmark.spending import spent
-from foldmark.store import View
 from foldmark.summarizer import Hooks, Occasion, Resolver, Summarizer, as_summarizer
 from foldmark.telling import tell
 from foldmark.tokens import count
@@ -125,11 +124,12 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
         return Plan(
             outcome=report.outcome, text=report.text, trigger=report.trigger, stays=_listed(size.shown),
             kept=_listed(old.kept), was=was, boundary=was, before=report.before, after=report.before,
-            alive=size.sizes.alive, cached=size.sizes.alive, written=report.before - size.sizes.alive,
+            alive=size.sizes.alive, cached=size.sizes.alive, written=max(0, report.before - size.sizes.alive),
             warnings=warnings,
         )  # fmt: skip
     cached = min(_kept_in_cache(size, policy), report.after)
-    goes = _listed(event for event in size.shown if event.seq <= report.boundary and event.seq not in _kept(new))
+    kept = {event.seq for event in new.kept}
+    goes = _listed(event for event in size.shown if event.seq <= report.boundary and event.seq not in kept)
     first = _asked(asks, sum(one.tokens for one in goes))
     money, said = _money(first, policy, size, report.after)
     return Plan(
@@ -153,10 +153,6 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
         written=report.after - cached,
         warnings=(*warnings, *said),
     )
-
-
-def _kept(view: View) -> set[int]:
-    return {event.seq for event in view.kept}
 
 
 def _listed(events: Iterable[Event]) -> tuple[Listed, ...]:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
-from foldmark.control.committing import said_of, seen, size_of, tried, version_of, written
+from foldmark.control.committing import gauged, said_of, seen, tried, version_of, written
 from foldmark.control.setting import Setting, Wish
 from foldmark.errors import NotFound, PolicyError
 from foldmark.refs import compaction_ref, parse
@@ -29,13 +30,21 @@ def undone(at: Setting, to: int | str | None, expected: int | None, wish: Wish) 
     if target == version_of(view):
         return _nothing(at, view)
     made = _restored(at, view, versions, target)
-    _, above, landing = size_of(at, tried(at, view, made), wish)  # held already: as it will go out
-    made = msgspec.structs.replace(made, held=above + landing)
+    size = gauged(at, tried(at, view, made), wish)  # held already: as it will go out
+    room, above = size.room, size.sizes.whole - size.room.static
+    made = msgspec.structs.replace(made, held=above + room.landing, warnings=_at_the_cap(above, room))
     what = compaction_ref(target) if target else "the time before any compaction"
-    text = (
-        f"{said_of(made)}, as at {what}. Nothing but the cap (or force) compacts until {landing:,} tokens were added."
+    holds = f"Nothing but the cap (or force) compacts until {room.landing:,} tokens were added."
+    return written(at, view, made, f"{said_of(made)}, as at {what}. {holds}", wish)
+
+
+def _at_the_cap(above: int, room: Room) -> tuple[str, ...]:
+    if above < room.cap:
+        return ()
+    return (
+        f"The request has {above:,} tokens above the static prefix, and the cap is {room.cap:,}: what compacts by "
+        "itself does so again at once. Run this session by hand (policy.run = manual), or in a larger window.",
     )
-    return written(at, view, made, text, wish)
 
 
 def _restored(at: Setting, view: View, versions: Sequence[Checkpoint], target: int) -> Checkpoint:
@@ -54,7 +63,6 @@ def _restored(at: Setting, view: View, versions: Sequence[Checkpoint], target: i
         head=view.head,
         time=now,
         replaced=view.mark,
-        warnings=(),
     )
 
 
@@ -93,7 +101,7 @@ def _number(at: Setting, to: int | str) -> int:
 
 
 def _nothing(at: Setting, view: View) -> Report:
-    size = size_of(at, view)[0]
+    size = gauged(at, view).sizes.whole
     return Report(
         outcome="not_due", session=at.key.session, scope=at.key.scope, version=version_of(view), before=size,
         after=size, boundary=view.checkpoint.boundary if view.checkpoint else 0, time=at.clock(),

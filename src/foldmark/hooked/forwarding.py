@@ -115,6 +115,9 @@ class Forwarding:
     def note(self, key: Key, attempt: Attempt) -> None:
         self.inner.note(key, attempt)
 
+    def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
+        return self.inner.attempts(key, limit=limit)
+
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         self.inner.facts(key, facts)
 

@@ -243,6 +243,10 @@ class MemoryStore:
         with self._lock:
             self._row(key).attempts.setdefault(viewpoint_of(key), []).append(attempt)
 
+    def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
+        with self._lock:
+            return list(self._row(key).attempts.get(viewpoint_of(key), ()))[-limit:]
+
     # following
 
     def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:

@@ -49,6 +49,12 @@ def attempts(db: sqlite3.Connection, known: Known, key: Key) -> list[Attempt]:
     return [*asked, *(unpack(body, Attempt) for _, body in reversed(newest))]
 
 
+def newest_attempts(db: sqlite3.Connection, known: Known, key: Key, limit: int) -> list[Attempt]:
+    """So many notes, oldest first."""
+    rows = db.execute(f"SELECT body FROM attempt WHERE {_SAME} ORDER BY id DESC LIMIT ?", (*at(known, key), limit))
+    return [unpack(body, Attempt) for (body,) in rows.fetchall()[::-1]]
+
+
 def add_attempt(db: sqlite3.Connection, known: Known, key: Key, attempt: Attempt) -> None:
     db.execute(
         "INSERT INTO attempt (session, scope, sees, time, outcome, body) VALUES (?, ?, ?, ?, ?, ?)",

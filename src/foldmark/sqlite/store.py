@@ -255,6 +255,10 @@ class SQLiteStore:
         with self._writing() as db:
             scopes.add_attempt(db, self._get(key), key, attempt)
 
+    def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
+        with self._lock:
+            return scopes.newest_attempts(self._db, self._get(key), key, limit)
+
     # following
 
     def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:

@@ -28,6 +28,11 @@ from foldmark.worker.verdicts import DONE, GIVEN_UP, Verdict, after_failure, aft
 _log = logging.getLogger("foldmark.worker")
 
 
+SILENT = 2
+"""So many times `most_attempts` are the claims after which work is given up that never came to an end of its own. More
+than once: a claim that was left to another compaction, or given back by a worker that was stopped, counts as well."""
+
+
 class Means(NamedTuple):
     """With what work is done, as `Worker` takes it."""
 
@@ -66,7 +71,7 @@ class Doing:
             return None
         with self._held(work) as job:
             self._tell("claimed", work)
-            if work.attempts > means.most_attempts:  # whoever had it before came to no end: perhaps it kills processes
+            if work.attempts > SILENT * means.most_attempts:  # perhaps it kills every process that has it
                 return Done(self._unfinished(work))
             return Done(self._done(job))
 
@@ -119,7 +124,7 @@ class Doing:
 
         existing(
             means.store, key
-        )  # once more: choosing the policy is somebody's code, and a Session makes what is not there
+        )  # again: the policy is chosen by anybody's code, and a Session makes what is not there
         session = Session(
             key.session, store=means.store, artifacts=means.artifacts, policy=rules, tenant=key.tenant, user=key.user,
             scope=key.scope, sees=key.sees, clock=means.clock, around=means.around,

@@ -46,8 +46,8 @@ class Worker:
     `workers` is how many threads `start` begins. A claimed work is held for `lease_seconds`, and for as long again at
     every third of it. All calls of models of one job may take `job_timeout_seconds` together; then the checkpoint is
     made by code, or the job failed where a model is required. What failed comes again after 1, 2, 4 … 300 s; after
-    `most_attempts` it is given up until the next event raises it anew. `poll_seconds` is how long a thread without work
-    waits before it looks again; `nudge` wakes it.
+    `most_attempts` (twice as many claims that never came to an end) it is given up until the next event raises it anew.
+    `poll_seconds` is how long a thread without work waits before it looks again; `nudge` wakes it.
 
     `on_report` gets the report of every attempt, `observer` everything (Report | Raised); what they raise is logged.
     `around` sees each plan before it is carried out, as with `Session`.
@@ -65,7 +65,7 @@ class Worker:
             _need(name, number, isinstance(number, int) and number > 0, "a whole number, 1 or more")
         times = {"lease": lease_seconds, "poll": poll_seconds, "job_timeout": job_timeout_seconds}
         for name, time_ in times.items():
-            _need(f"{name}_seconds", time_, isinstance(time_, int | float) and time_ > 0, "seconds, more than 0")
+            _need(f"{name}_seconds", time_, isinstance(time_, int | float) and 0 < time_ < 1e9, "seconds, more than 0")
         self.store, self.workers, self.poll_seconds = store, workers, poll_seconds
         self._clock, self._lock = finite(clock), threading.Lock()
         means = Means(

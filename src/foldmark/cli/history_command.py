@@ -1,0 +1,182 @@
+"""`foldmark history`: every version of a record, the attempts between them, and what all summary calls took. Knows
+nothing of how any of it came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+
+from foldmark.cli.endings import told
+from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.output import attempt_json, cell
+from foldmark.cli.place import Place
+from foldmark.cli.terminal import say_json, terminal
+from foldmark.control import Compaction
+from foldmark.control.past import Totals, totals
+from foldmark.refs import compaction_ref, event_ref
+from foldmark.reports import Attempt, summed
+from foldmark.session import Session
+
+
+def history(
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """Every compaction of a session and every attempt at one: why, how large, by whom, from which, at what cost."""
+    with told(as_json):
+        opened = Place(db, session).open(scope=scope, sees=sees)
+        attempts = opened.control.attempts()
+        found = opened.control.compactions()
+        total = of_all_scopes(opened)
+        misses = opened.cache_misses()
+    if as_json:
+        say_json(
+            {
+                "session": opened.name,
+                "attempts": [attempt_json(attempt) for attempt in attempts],
+                "cache_misses": misses or None,
+                "compactions": [entry_json(entry) for entry in found],
+                "totals": totals_json(total),
+            }
+        )
+    else:
+        _print(opened.name, found, attempts, total, misses)
+
+
+def of_all_scopes(opened: Session) -> Totals:
+    """What the compactions of every scope of the session took, used or not. What a fork inherits was paid by its parent
+    and is not in it."""
+    each = [totals(opened.store, key) for key in {opened.key, *opened.store.scopes(opened.key)}]
+    paid = [one.dollars for one in each if one.dollars is not None]
+    return Totals(
+        attempts=sum(one.attempts for one in each),
+        moved=sum(one.moved for one in each),
+        calls=sum(one.calls for one in each),
+        usage=summed(one.usage for one in each),
+        seconds=sum(one.seconds for one in each),
+        dollars=sum(paid) if paid else None,
+    )
+
+
+# -- JSON values
+
+
+def entry_json(entry: Compaction) -> dict[str, Any]:
+    """One entry as the JSON contract has it."""
+    return {
+        "compaction": entry.ref or None,
+        "kind": entry.kind,
+        "outcome": entry.outcome,
+        "time": entry.time,
+        "author": entry.author or None,
+        "inherited": entry.inherited or None,
+        "source": compaction_ref(entry.source) if entry.source else None,
+        "boundary": event_ref(entry.boundary) if entry.boundary else None,
+        "checkpoint_tokens": entry.tokens,
+        "noted": entry.noted,
+        "trigger": entry.trigger or None,
+        "run": entry.run,
+        "mode": entry.mode,
+        "before_tokens": entry.before,
+        "after_tokens": entry.after,
+        "target_tokens": entry.target or None,
+        "model": entry.model or None,
+        "model_calls": entry.calls,
+        "prompt_tokens": entry.usage.input,
+        "cached_tokens": entry.usage.cache_read,
+        "output_tokens": entry.usage.output,
+        "seconds": round(entry.seconds, 3),
+        "money": entry.money.text if entry.money else None,
+        "reasons": list(entry.reasons),
+        "warnings": list(entry.warnings),
+    }
+
+
+def totals_json(total: Totals) -> dict[str, Any]:
+    """The totals as the JSON contract has them."""
+    return {
+        "purpose": "compaction",
+        "attempts": total.attempts,
+        "moved": total.moved,
+        "model_calls": total.calls,
+        "prompt_tokens": total.usage.input,
+        "cached_tokens": total.usage.cache_read,
+        "output_tokens": total.usage.output,
+        "seconds": round(total.seconds, 3),
+        "dollars": total.dollars,
+    }
+
+
+# -- readable text
+
+
+def _print(session: str, found: Sequence[Compaction], attempts: Sequence[Attempt], total: Totals, misses: str) -> None:
+    """A table, oldest first; then what all calls took, and what the cache missed."""
+    out = terminal()
+    if not found:
+        out.tell(f"session {session}: nothing was compacted yet")
+    else:
+        made = sum(bool(entry.version) for entry in found)
+        out.tell(f"session {session}: {made} version(s), {len(found) - made} attempt(s) that came to nothing")
+        out.print(_table(found, attempts))
+    if total.calls:
+        out.tell(_said(total))
+    if misses:
+        out.tell(misses)
+
+
+def _table(found: Iterable[Compaction], attempts: Iterable[Attempt]) -> Table:
+    failures = {(one.time, one.outcome): one.failure for one in attempts}
+    columns = ("when", "what", "compaction", "from", "up to", "tokens", "why", "run", "by", "cost")
+    rows = [
+        (
+            f"{datetime.fromtimestamp(entry.time, UTC):%Y-%m-%d %H:%M}", _what(entry), entry.ref, _from(entry),
+            event_ref(entry.boundary) if entry.boundary else "", f"{entry.before:,} → {entry.after:,}", entry.trigger,
+            "" if entry.run == "caller" else entry.run.replace("_", " "),
+            _by(entry, failures.get((entry.time, entry.outcome), "") if entry.noted else ""),
+            entry.money.text if entry.money else "",
+        )
+        for entry in found
+    ]  # fmt: skip
+    table = Table(box=None, pad_edge=False)
+    used = [at for at in range(len(columns)) if any(row[at] for row in rows)]  # an empty column takes room from others
+    for at in used:
+        table.add_column(columns[at], justify="right" if columns[at] == "tokens" else "left")
+    for row in rows:
+        table.add_row(*(cell(row[at]) for at in used))
+    return table
+
+
+def _what(entry: Compaction) -> str:
+    if not entry.version:
+        return entry.outcome
+    return entry.kind if entry.outcome == "applied" else f"{entry.kind}, {entry.outcome}"
+
+
+def _from(entry: Compaction) -> str:
+    """`compaction:2`, and the session that a fork has it from."""
+    source = compaction_ref(entry.source) if entry.source else ""
+    return ", ".join(filter(None, (source, f"inherited from {entry.inherited}" if entry.inherited else "")))
+
+
+def _by(entry: Compaction, failure: str) -> str:
+    asked = f"{entry.mode} {entry.model}".strip() if entry.model else ""
+    who = entry.author or asked or entry.mode
+    also = [asked] if asked and entry.author and entry.model not in entry.author else []
+    return f"{who}{''.join(f' ({one})' for one in (*also, failure) if one)}"
+
+
+def _said(total: Totals) -> str:
+    """What the summary calls took, in a sentence."""
+    usage = total.usage
+    calls = f"{total.calls:,} call{'' if total.calls == 1 else 's'} of summary models"
+    took = f"{usage.input:,} prompt tokens ({usage.cache_read:,} cached), {usage.output:,} completion tokens"
+    paid = f", ${total.dollars:,.4f}" if total.dollars is not None else ""
+    return f"compaction in all: {calls}, {took}, {total.seconds:.1f} s{paid}"

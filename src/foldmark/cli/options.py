@@ -1,0 +1,53 @@
+"""Options that several commands share: one name, one sentence. Knows nothing of what commands do with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foldmark.cli.summarizers import HELP as SUMMARIZER_HELP
+from foldmark.policy import PRESETS
+from foldmark.wire import VARIANTS, WIRES
+
+DEFAULT_DB = Path("foldmark.db")
+WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
+
+Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
+Db = Annotated[Path, typer.Option("--db", help="The database file.")]
+SessionId = Annotated[str, typer.Option("--session", help="Session id; default: the transcript's, else the newest.")]
+ScopeKey = Annotated[
+    str, typer.Option("--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's.")
+]
+ScopeSees = Annotated[
+    str, typer.Option("--sees", help="What the scope sees: exact, lineage, subtree or all; default: lineage of a key.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", help=f"Preset ({', '.join(PRESETS)}) or a TOML file; default: the session's own, else coding."
+    ),
+]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        "--window", help="The model's context window in tokens; default: the policy's, else the last one, else 128000."
+    ),
+]
+Target = Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")]
+Focus = Annotated[
+    str, typer.Option("--focus", help="What matters now: its words raise what belongs to it; it chooses nothing.")
+]
+Upto = Annotated[
+    str,
+    typer.Option("--upto", help="What goes: whole rounds up to this event (event:120); default: the policy's tail."),
+]
+Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
+Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")]
+SummarizerName = Annotated[str, typer.Option("--summarizer", help=SUMMARIZER_HELP)]
+SummaryWindow = Annotated[
+    int | None, typer.Option("--summary-window", help="Context window of the summary model in tokens.")
+]

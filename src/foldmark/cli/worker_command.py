@@ -1,0 +1,253 @@
+"""`foldmark work` and `queue`: a worker on a database as a process of its own, and what waits for one. Knows nothing of
+how work is claimed and done.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from foldmark.cli.endings import EXIT_CODES, INTERRUPTED, told
+from foldmark.cli.options import DEFAULT_DB, Db, SummarizerName, SummaryWindow
+from foldmark.cli.place import Place
+from foldmark.cli.summarizers import summarizer_of
+from foldmark.cli.terminal import say, say_json, terminal, whoever_reads
+from foldmark.errors import PolicyError
+from foldmark.refs import compaction_ref, event_ref
+from foldmark.reports import COMMITTED, Observation, Raised, Report
+from foldmark.store import Backlog
+from foldmark.worker import Worker
+
+LOOK_SECONDS = 0.2
+"""How often a worker that ends looks whether there is anything left to do."""
+
+
+def work(
+    workers: Annotated[int, typer.Option("--workers", help="Threads that compact.", min=1)] = 2,
+    once: Annotated[bool, typer.Option("--once", help="Do the oldest work, in this thread, and end.")] = False,
+    drain: Annotated[bool, typer.Option("--drain", help="Do all that can be claimed, and end.")] = False,
+    no_drain: Annotated[
+        bool,
+        typer.Option("--no-drain", help="Stopped, give leases back at once; default: do first what can be claimed."),
+    ] = False,
+    summarizer: SummarizerName = "",
+    summary_window: SummaryWindow = None,
+    poll_seconds: Annotated[float, typer.Option("--poll-seconds", help="How often to look for work.")] = 0.5,
+    job_timeout_seconds: Annotated[
+        float, typer.Option("--job-timeout-seconds", help="What all model calls of one job may take together.")
+    ] = 60.0,
+    lease_seconds: Annotated[
+        float, typer.Option("--lease-seconds", help="After so long without a sign of life another worker takes over.")
+    ] = 120.0,
+    db: Db = DEFAULT_DB,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for each report.")] = False,
+) -> None:
+    """Compact in the background what appends have marked as dirty, until Ctrl-C or SIGTERM."""
+    bell = _Bell()
+    speaker = _Speaker(as_json, every=once)
+    with told(as_json):
+        if once and drain:
+            raise PolicyError("--once does one work and --drain all of it: name one of them.")
+        worker = Worker(
+            Place(db, "").store(), summarizer=summarizer_of(summarizer, summary_window), workers=workers,
+            lease_seconds=lease_seconds, poll_seconds=poll_seconds, job_timeout_seconds=job_timeout_seconds,
+            on_report=speaker.hear, observer=bell.hear,
+        )  # fmt: skip
+        code = _once(worker, speaker) if once else _on(worker, bell, speaker, drain=drain, leaves=no_drain)
+    raise typer.Exit(code)
+
+
+def queue(
+    db: Db = DEFAULT_DB,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")] = False,
+) -> None:
+    """What waits to be compacted in the background, of all sessions."""
+    with told(as_json):
+        found = Worker(Place(db, "").store()).backlog()
+    if as_json:
+        say_json(backlog_json(found))
+    else:
+        say(backlog_text(found))
+
+
+def backlog_json(found: Backlog) -> dict[str, Any]:
+    """The backlog as the JSON contract has it."""
+    return {
+        "dirty": found.dirty,
+        "leased": found.leased,
+        "resting": found.resting,
+        "oldest_seconds": round(found.oldest_seconds, 3),
+    }
+
+
+def backlog_text(found: Backlog) -> str:
+    """The backlog in a sentence."""
+    if not found.dirty:
+        return "nothing waits"
+    scopes = f"{found.dirty:,} scope{'' if found.dirty == 1 else 's'} dirty"
+    oldest = (
+        f"; the oldest that can be claimed has waited {found.oldest_seconds:,.0f} s" if found.oldest_seconds else ""
+    )
+    return f"{scopes}: {found.leased:,} in work, {found.resting:,} resting{oldest}"
+
+
+# -- how it runs
+
+
+def _once(worker: Worker, speaker: _Speaker) -> int:
+    """One work, in this thread: the exit code. A signal gives its lease back and leaves the session as it was."""
+    with _signals(_interrupt):
+        try:
+            report = worker.run_once()
+        except KeyboardInterrupt:
+            terminal(errors=True).tell("stopped; the work is given back")
+            return INTERRUPTED
+    if report is None:
+        speaker.say(f"nothing to do; {backlog_text(worker.backlog())}")
+        return 0
+    return EXIT_CODES[report.outcome]
+
+
+def _on(worker: Worker, bell: _Bell, speaker: _Speaker, *, drain: bool, leaves: bool) -> int:
+    """In threads: the exit code. With `drain` until nothing can be claimed, else until a signal, and then (unless it
+    `leaves` at once) until nothing can be claimed. Another signal gives the leases back."""
+    with _signals(lambda number, frame: bell.ring()), worker:
+        if not drain:
+            speaker.say(f"worker started ({worker.workers} threads); {backlog_text(worker.backlog())}")
+            bell.wait(None)
+            if leaves:
+                return _left(worker, 0)
+            terminal(errors=True).tell("stopping: what can be claimed is done first; once more to leave at once")
+        if not _drained(worker, bell):
+            return _left(worker, INTERRUPTED)
+        worker.stop(drain=drain)
+    speaker.say(f"{speaker.count:,} compaction(s) done, {speaker.failed:,} failed; {backlog_text(worker.backlog())}")
+    return EXIT_CODES["failed"] if drain and speaker.failed and not speaker.count else 0
+
+
+def _drained(worker: Worker, bell: _Bell) -> bool:
+    """Wait until nothing can be claimed and nothing runs here; False: a signal came first. A work whose session was
+    deleted may end without a word, so what runs here must have a lease too."""
+    while (waiting := worker.backlog()).oldest_seconds > 0 or (bell.running and waiting.leased):
+        if bell.wait(LOOK_SECONDS):
+            return False
+    return True
+
+
+def _left(worker: Worker, code: int) -> int:
+    worker.stop(drain=False, timeout=0)
+    terminal(errors=True).tell("stopped; what was not done is given back")
+    return code
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _signals(answer: Callable[[int, Any], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM answered like this; as before afterwards."""
+    before = {number: signal.signal(number, answer) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+class _Bell:
+    """Rings at a signal, and knows how many works run here."""
+
+    def __init__(self) -> None:
+        self._rung, self._lock = threading.Event(), threading.Lock()
+        self.running = 0
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for the next ring, or so long; whether it rang."""
+        rang = self._rung.wait(seconds)
+        self._rung.clear()
+        return rang
+
+    def hear(self, told: Observation) -> None:
+        """The worker's observer."""
+        if isinstance(told, Raised) and told.what != "raised":
+            with self._lock:
+                self.running += 1 if told.what == "claimed" else -1
+
+
+class _Speaker:
+    """Prints what was done, a line for each report, from any thread. A reader that is gone stops no work."""
+
+    def __init__(self, as_json: bool, *, every: bool) -> None:
+        self._json, self._every, self._lock = as_json, every, threading.Lock()
+        self.count = self.failed = 0
+
+    def hear(self, report: Report) -> None:
+        """Of reports that were not due nothing is printed, unless `every`."""
+        with self._lock:
+            self.count += report.outcome in COMMITTED
+            self.failed += report.outcome == "failed"
+            if report.outcome != "not_due" or self._every:
+                self._print(report)
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+        if not self._json:
+            with self._lock:
+                whoever_reads(lambda: _flushed(lambda: say(text)))
+
+    def _print(self, report: Report) -> None:
+        line = (lambda: say_json(report_json(report))) if self._json else (lambda: say(report_text(report)))
+        whoever_reads(lambda: _flushed(line))
+
+
+def _flushed(tell: Callable[[], None]) -> None:
+    tell()
+    sys.stdout.flush()
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """A report as the JSON contract has it."""
+    usage = report.usage
+    return {
+        "time": report.time,
+        "outcome": report.outcome,
+        "session": report.session,
+        "scope": report.scope,
+        "run": report.run,
+        "trigger": report.trigger or None,
+        "text": report.text,
+        "compaction": compaction_ref(report.version) if report.version else None,
+        "boundary": event_ref(report.boundary) if report.boundary else None,
+        "before_tokens": report.before,
+        "after_tokens": report.after,
+        "mode": report.mode,
+        "model_calls": len(report.calls),
+        "prompt_tokens": usage.input,
+        "cached_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+        "seconds": round(report.seconds, 3),
+        "failure": report.failure or None,
+    }
+
+
+def report_text(report: Report) -> str:
+    """A report in a line."""
+    when = datetime.fromtimestamp(report.time, UTC)
+    name = f"{report.session} {report.scope}".strip()
+    why = report.failure or report.trigger
+    said = f"{when:%Y-%m-%d %H:%M:%S} {name}: {report.outcome}{f' ({why})' if why else ''}"
+    if report.outcome in COMMITTED:
+        sizes = f"{report.before:,} → {report.after:,} tokens"
+        return f"{said}, {sizes}, {compaction_ref(report.version)} by {report.mode}, {report.seconds:.1f} s"
+    return f"{said}: {report.text}" if report.text else said
