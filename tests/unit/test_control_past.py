@@ -115,7 +115,10 @@ def test_totals_hold_every_call_of_the_session_also_the_failed_ones_to_the_token
         Reply(text=items_json(), usage=Usage(input=1_000 + at, output=50, cache_read=100)) for at in range(4)
     ]
     answers += [TimeoutError("late"), Reply(text="I cannot.", usage=Usage(input=7, output=3))]
-    model, price = ScriptedModel(*answers), Price(read=0.1, write=1.25, dollars_per_million=3.0)
+    model, price = (
+        ScriptedModel(*answers, name="claude-haiku-4-5"),
+        Price(read=0.1, write=1.25, dollars_per_million=3.0),
+    )
     session = Session("s", policy=Policy.coding(prices=price), model=model)
     for turn in range(25):
         session.record(*talk(12 * turn + 1, 12 * turn + 12))
