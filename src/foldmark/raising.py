@@ -9,10 +9,14 @@ NOTHING = Raising(after="nothing")
 """No work: whoever asks for a request compacts on the way, or a person does."""
 
 
+RAISING = ("background", "intra_run")
+"""Ways to run in which appends raise work."""
+
+
 def raising(policy: Policy, now: float) -> Raising:
     """What an append at the time `now` raises: after every step where a worker does all, at the end of a turn where the
     steps in between are compacted on the way (`intra_run`), else nothing."""
-    if policy.run not in ("background", "intra_run"):
+    if policy.run not in RAISING:
         return NOTHING
     chosen = policy.background
     return Raising(

@@ -31,6 +31,7 @@ from foldmark.memory import MemoryStore
 from foldmark.noticing import Notices
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
+from foldmark.raising import RAISING
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
@@ -88,6 +89,7 @@ class Session:
         self.lock = threading.RLock()
         self._root, self._clock, self._new_id = session, finite(clock), new_id
         self._notices = Notices(on_report, observer)
+        self._enlisted: Key | None = None
         self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
         self._line = opened(self.store, Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees))
 
@@ -144,7 +146,11 @@ class Session:
         return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), done.held_back)
 
     def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
-        """Record; with `head` only when the log still ends there. Raises HeadMoved."""
+        """Record; with `head` only when the log still ends there. Raises HeadMoved. In the background the scope exists
+        from its first event on, so that work is raised for one that was never requested too."""
+        if self._enlisted != self.key and self.policy.run in RAISING:
+            self.store.enlist(self.key)
+            self._enlisted = self.key
         done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
         self._out.observe(self._line, done.new)
         self._out.raised += done.raised

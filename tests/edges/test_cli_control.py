@@ -309,7 +309,7 @@ def test_a_fork_names_the_session_that_it_has_a_version_from(desk: Desk) -> None
 NOTES = items_json(decisions=[("Read the files one by one, beginning with src/file_1.py", [2])])
 
 
-def ledger(desk: Desk, *replies: Any, scope: str = "") -> tuple[list[Usage], Session]:
+def ledger(desk: Desk, *replies: Any, scope: str = "", clock: FixedClock = FixedClock()) -> tuple[list[Usage], Session]:
     """Compact a session with a model that keeps its own books."""
     books: list[Usage] = []
     waiting = list(replies)
@@ -322,7 +322,7 @@ def ledger(desk: Desk, *replies: Any, scope: str = "") -> tuple[list[Usage], Ses
     model = ScriptedModel(*[answer] * len(replies), name="small", window=200_000)
     policy = Policy.coding(prices=Price(read=0.1, write=1.25, dollars_per_million=3.0))
     made = Session(
-        "s", store=SQLiteStore(desk.db), model=model, policy=policy, scope=scope, clock=FixedClock(step=1_000)
+        "s", store=SQLiteStore(desk.db), model=model, policy=policy, scope=scope, clock=clock
     )
     return books, made
 

@@ -48,6 +48,14 @@ def test_background_raises_work_and_no_request_waits_for_a_model() -> None:
     assert (work.key, work.wanted) == (made.key, made.store.view(made.key).head)
 
 
+def test_a_session_that_was_never_asked_for_a_request_is_compacted_in_the_background_too() -> None:
+    made = Session("quiet", policy=Policy.coding(run="background"), scope="team/a", sees="lineage")
+    made.record(user("Hello."), assistant("Hello."))
+    work = made.store.claim(2e9, 60.0)
+    assert work
+    assert work.key == made.key
+
+
 def test_in_the_background_only_the_cap_is_answered_on_the_way_and_by_code() -> None:
     model = ScriptedModel(GOOD)
     made = running("background", model=model)

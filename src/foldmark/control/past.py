@@ -71,7 +71,8 @@ def compactions(store: Store, key: Key) -> list[Compaction]:
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What a scope's compactions took in this session: how many `attempts` that were due, how many of them `moved` the
     boundary, `calls` of summary models with the `usage` that their providers billed and the `seconds` they took (failed
-    and cancelled ones too), and their price in `dollars` (None: no note has one; calls of models whose price is not known are not in it)."""
+    and cancelled ones too), and their price in `dollars` (None: no note has one; calls of models whose price is not
+    known are not in it)."""
 
     attempts: int = 0
     moved: int = 0
