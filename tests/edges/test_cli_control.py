@@ -135,11 +135,11 @@ def test_a_plan_tells_what_a_model_would_be_asked_and_asks_nobody(desk: Desk, mo
     assert (plan["asks"]["model"], plan["asks"]["calls"]) == ("small", 1)
     assert plan["asks"]["first"] > 1_000
     assert plan["told_tokens"] > 0
-    assert model.calls == []
+    assert model.asks == []
 
 
 BAD_PLANS: dict[str, tuple[list[str], str]] = {
-    "an event that is not there": (["--force", "--upto", "event:999"], "event:999"),
+    "an event that is not there": (["--force", "--upto", "event:999"], "no event '999'"),
     "no event": (["--force", "--upto", "compaction:1"], "no event"),
     "a window too small": (["--window", "12"], "at least 1,000"),
     "a target that makes no sense": (["--target", "3"], "target"),
@@ -202,7 +202,7 @@ def test_what_a_file_leaves_as_it_was_stays_proven(compacted: Desk) -> None:
     store = SQLiteStore(compacted.db)
     (info,) = store.sessions("local", "local")
     control = Session(info.session, store=store, policy=Policy.from_json(info.meta["policy"])).control
-    control.edit({"decisions": [{"text": "value_7_33 = charge(733)", "refs": ["event:15"]}]})
+    control.edit({"decisions": [{"text": "Read the files one by one, beginning with src/file_1.py", "refs": ["event:2"]}]})
     assert control.history()[-1].narrative[0].verified
     told = json.loads(compacted.run("edit"))
     told["narrative"]["next_steps"] = ["Call Zebediah"]
@@ -271,7 +271,8 @@ def test_undo_brings_the_request_back_and_can_be_undone(desk: Desk) -> None:
 
 def test_undo_of_a_version_that_there_is_none_of_is_bad_input(compacted: Desk) -> None:
     assert "compaction:1" in compacted.json("undo", "--to", 7, code=2)["message"]
-    assert "it takes a version" in compacted.json("undo", "--to", "yesterday", code=2)["message"]
+    assert "no ref" in compacted.json("undo", "--to", "yesterday", code=2)["message"]
+    assert "it takes a version" in compacted.json("undo", "--to", "event:3", code=2)["message"]
     assert compacted.json("undo", "--to", 1)["outcome"] == "not_due"
 
 
@@ -319,7 +320,7 @@ def ledger(desk: Desk, *replies: Any, scope: str = "", clock: FixedClock = Fixed
         books.append(reply.usage)
         return reply
 
-    model = ScriptedModel(*[answer] * len(replies), name="small", window=200_000)
+    model = ScriptedModel(*[answer] * len(replies), name="gpt-5-mini", window=200_000)
     policy = Policy.coding(prices=Price(read=0.1, write=1.25, dollars_per_million=3.0))
     made = Session(
         "s", store=SQLiteStore(desk.db), model=model, policy=policy, scope=scope, clock=clock

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from scenes import EVERY_WIRE, check, checked_on_all, classes, lines_of, pair, pairs_of, result_ids, text_of
 from tellers import checked_ask, honest, telling, words_of
-from turns import conversation, errors
+from turns import conversation, errors, turns
 from ways import TOLD, WAYS, Way, lived, policy_for
 
 from foldmark import Session
 from foldmark.asking import Ask, Reply
 from foldmark.events import Event, ToolCall, Usage, assistant, result, user
 from foldmark.tokens import count
-from foldmark.wire import openai_chat
+from foldmark.wire import gemini, openai_chat
 from wire_pairs import broken_pairs
 
 SEQ = re.compile(r"^\[event:(\d+) ", re.MULTILINE)
@@ -170,7 +170,9 @@ def test_a_summary_request_has_no_tool_blocks_or_brings_its_tool_list(way: str, 
     payload = ask.payload()
     assert ask.wire == wire.NAME
     assert wire.validate(payload) == []
-    assert errors(payload, wire.NAME) == []
+    # Gemini takes words behind function responses only in a turn of their own (see foldmark.wire.appending).
+    own = f"{len(turns(payload)) - 1}: user follows user" if wire is gemini else ""
+    assert [found for found in errors(payload, wire.NAME) if found != own] == []
     assert broken_pairs(wire, payload) == []
     assert payload["tools"], "tool blocks need their list"
 

@@ -61,7 +61,7 @@ def of_all_scopes(opened: Session) -> Totals:
         calls=sum(one.calls for one in each),
         usage=summed(one.usage for one in each),
         seconds=sum(one.seconds for one in each),
-        dollars=sum(paid) if paid else None,
+        dollars=sum(paid) or None,  # a call whose price is not known is in no sum
     )
 
 
