@@ -1,20 +1,22 @@
 """Your code round one attempt at a compaction: it sees the plan, may protect events or stop it, and hears what came of
 it. Knows nothing of how a plan is made.
 
-Called once before and once after every attempt that really starts: one that is due and has something to cover. Nothing
-is asked below a threshold, and nothing while a person only looks at a plan.
+Called once before and once after every attempt that really starts: one that is due and would make the request smaller.
+Nothing is asked below a threshold, and nothing while a person only looks at a plan. Hooks run without the session's
+lock.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from inspect import iscoroutinefunction
 from typing import Any
 
 import msgspec
 
 from foldmark.errors import PolicyError, words_of_error
-from foldmark.reports import Report, Run
+from foldmark.reports import Attempt, Report, Run
 
 LOG = logging.getLogger("foldmark")
 
@@ -22,7 +24,8 @@ LOG = logging.getLogger("foldmark")
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt is about to do. `trigger`, `value` and `threshold` say why; `boundary` is where it would stand
     and `was` where it stands (seqs, 0 for none). `covered`, `kept` and `tail` are seqs: newly covered, covered and
-    shown all the same, raw behind the boundary. Sizes in tokens: of the covered events and of the tail as they are
+    shown all the same, raw behind the boundary; `leaving` were kept by the last compaction and are no more. Sizes in
+    tokens: of the covered events and of the tail as they are
     shown, of the request `before`, and the `target`."""
 
     session: str
@@ -35,6 +38,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     boundary: int
     covered: tuple[int, ...]
     kept: tuple[int, ...]
+    leaving: tuple[int, ...]
     tail: tuple[int, ...]
     covered_tokens: int
     tail_tokens: int
@@ -46,6 +50,13 @@ class Protect(msgspec.Struct, frozen=True):
     """Keep these seqs verbatim in this compaction, as if they were pinned (only this once)."""
 
     seqs: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        given: Any = self.seqs
+        seqs = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+        if any(isinstance(seq, bool) or not isinstance(seq, int) for seq in seqs):
+            raise PolicyError(f"Protect({given!r}) takes the seqs of events, as Planned.covered holds them.")
+        msgspec.structs.force_setattr(self, "seqs", seqs)
 
 
 class Veto(msgspec.Struct, frozen=True):
@@ -65,13 +76,25 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     abort: bool = False
     """Whether an error of `before` stops the attempt."""
 
+    def __post_init__(self) -> None:
+        for name, hook in (("before", self.before), ("after", self.after)):
+            if hook is not None and (not callable(hook) or iscoroutinefunction(hook)):
+                raise PolicyError(f"around.{name} takes a plain function; hand what is async to your loop from there.")
+
 
 class Consulted:
-    """The hooks of one attempt: whom the plan is shown to, and the plan that was shown (None until then)."""
+    """The hooks of one attempt: whom the plan is shown to, the plan that was shown (None until then), and the note of
+    an attempt that was broken off."""
 
     def __init__(self, around: Around | None) -> None:
         self._around = around
         self.planned: Planned | None = None
+        self.broken: Attempt | None = None
+
+    @property
+    def wants(self) -> bool:
+        """Whether anybody wants to see the plan."""
+        return self._around is not None and bool(self._around.before or self._around.after)
 
     def ask(self, planned: Planned) -> Protect | Veto | None:
         """What the hook says to a plan. Raises PolicyError for an answer that is none of the three or names events that
@@ -105,6 +128,6 @@ class Consulted:
 
 
 def _check(said: Protect, planned: Planned) -> None:
-    known = {*planned.covered, *planned.kept, *planned.tail}
+    known = {*planned.covered, *planned.kept, *planned.leaving, *planned.tail}
     if strange := sorted(seq for seq in said.seqs if seq not in known):
         raise PolicyError(f"around.before protects {strange}, which the plan does not hold; see Planned.covered.")

@@ -3,11 +3,15 @@ due or of how it is committed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
 from foldmark.account import UNASKED, Account, lasting, paused, without_narrative
+from foldmark.around import Consulted, Protect, Veto
+from foldmark.asking import Chore
 from foldmark.assembly import head_tokens
 from foldmark.checkpoint import Checkpoint
 from foldmark.compose import (
@@ -20,13 +24,14 @@ from foldmark.compose import (
     with_shortened,
 )
 from foldmark.drafts import cost
-from foldmark.errors import SummaryRejected
+from foldmark.errors import SummaryError, SummaryRejected
 from foldmark.events import Event
-from foldmark.laying import Laid
+from foldmark.laying import Laid, lay, planned, protecting
 from foldmark.matter import Parent, gather, with_fork
 from foldmark.narrating import Asking, narrate
-from foldmark.outcomes import Trial
+from foldmark.outcomes import Trial, failed, held_back, ineffective
 from foldmark.pacing import may_ask, resting
+from foldmark.reports import Report
 from foldmark.salience import Tally
 from foldmark.selection import Span, select, unused
 from foldmark.store import Key, Store
@@ -38,6 +43,35 @@ from foldmark.validation import validate
 def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     """Tokens of the next request with that checkpoint."""
     return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
+
+
+def drafted(trial: Trial) -> tuple[Span, Checkpoint] | Report:
+    """What goes, and the checkpoint that code writes of it, validated: what stands without a model. A report where
+    nothing can be gained or written."""
+    laid = lay(trial)
+    if not laid:
+        return ineffective(trial)
+    try:
+        span, checkpoint = settle(trial, laid)
+    except SummaryError as error:
+        return failed(trial, error)
+    return (span, checkpoint) if landed(trial, span, checkpoint) < trial.least else ineffective(trial)
+
+
+def approved(
+    trial: Trial, made: tuple[Span, Checkpoint] | Report, hooks: Consulted | None
+) -> Generator[Any, Any, tuple[Trial, tuple[Span, Checkpoint] | Report]]:
+    """What your code says to the plan: nothing, or events to protect (then it is drafted anew), or no. It is asked
+    without the session's lock: a person may be behind it. Raises PolicyError for what a hook may not say."""
+    if isinstance(made, Report) or hooks is None or not hooks.wants:
+        return trial, made
+    said = yield Chore(partial(hooks.ask, planned(trial, made[0])))
+    if isinstance(said, Veto):
+        return trial, held_back(trial, said.reason)
+    if isinstance(said, Protect) and said.seqs:
+        trial = protecting(trial, said)
+        made = drafted(trial)
+    return trial, made
 
 
 def settle(trial: Trial, laid: Laid) -> tuple[Span, Checkpoint]:

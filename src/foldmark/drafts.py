@@ -80,6 +80,11 @@ class Request:
     max_output: int | None = None
     reserve: int = 4_096
 
+    @property
+    def used_share(self) -> float:
+        """A gauge: which share of the room for input this request takes, always 0 to 1; 1 when nothing is left."""
+        return min(1.0, self.tokens.total / self.ceiling) if self.ceiling > 0 else 1.0
+
     def _place(self) -> tuple[str, str, int]:
         first = next((message for message in self.messages if message.seq), None)
         return (self.wire.NAME, first.session if first else "", first.seq if first else 0)

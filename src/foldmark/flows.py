@@ -19,27 +19,27 @@ from foldmark.assembly import assemble
 from foldmark.bar import state_bar
 from foldmark.budget import room_for
 from foldmark.cleanup import clean, next_mark
-from foldmark.drafting import ask, awake, landed, retold, settle
+from foldmark.drafting import approved, ask, awake, drafted, landed, retold
 from foldmark.drafts import Request
-from foldmark.errors import HeadMoved, NotFound, StaleBoundary, SummaryError
+from foldmark.errors import HeadMoved, NotFound, StaleBoundary
 from foldmark.events import Event
 from foldmark.facts import facts_of
 from foldmark.fitting import fit
 from foldmark.gauging import gauge
 from foldmark.keeping import ruled
 from foldmark.kinds import on_screen
-from foldmark.laying import consulted, lay
 from foldmark.loading import locate
 from foldmark.matter import Parent
 from foldmark.merging import merged
 from foldmark.originals import pictured
 from foldmark.outcomes import (
+    BeingTold,
     Trial,
     after_request,
     applied,
     beaten,
+    being_told,
     failed,
-    ineffective,
     named,
     not_due,
     noted,
@@ -120,7 +120,8 @@ def compact(
     summarizer: Summarizer | Choice | None = None, parent: Parent | None = None, hooks: Consulted | None = None,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
     """A checkpoint is made: check, select, write by code, ask, write again, commit. Failure leaves the session as it
-    was. Yields a call of a summary model and is sent its answer; without a summarizer it never yields."""
+    was. Yields a call of a summary model (or a chore, for hooks) and is sent what came of it; with neither it never
+    yields."""
     view, said = ruled(store.view(asked.key), asked.frame, policy)
     size = gauge(view, asked.frame, policy, now)
     known = summarizer if isinstance(summarizer, Summarizer) else None
@@ -132,26 +133,20 @@ def compact(
     if not reason:
         return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room), sent=size.sizes.sent)
     trial = Trial(
-        store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now),
-        asked.focus, first_reported(view, size.room), asked.run, size.least(reason),
-        upto=asked.upto,
+        store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), asked.focus,
+        first_reported(view, size.room), asked.run, size.least(reason), asked.upto, size.sizes.sent, said, hooks,
     )  # fmt: skip
     waiting = awake(trial, known, asked.force)
     if refused := refusal(waiting, known):
         return failed(trial, refused, waiting)  # a model is required and rests: nothing is worked out for it
-    laid = lay(trial)  # whole rounds; the last event that goes is the new boundary
-    if not laid:
-        return ineffective(trial)
-    trial, laid, stop = consulted(trial, laid, hooks)  # your code sees the plan
-    if stop or not laid:
-        return stop or ineffective(trial)
     try:
-        span, checkpoint = settle(trial, laid)  # written by code and validated: what stands without a model
-    except SummaryError as error:
-        return failed(trial, error)
-    if landed(trial, span, checkpoint) >= trial.least:
-        return ineffective(trial)
-    chosen, trouble = summarizer() if callable(summarizer) else (summarizer, "")
+        chosen, trouble = summarizer() if callable(summarizer) else (summarizer, "")
+    except BeingTold:
+        return being_told(trial)
+    trial, made = yield from approved(trial, drafted(trial), hooks)  # whole rounds, by code; your code sees the plan
+    if isinstance(made, Report):
+        return made
+    span, checkpoint = made
     told = yield from ask(trial, span, checkpoint, size.shown, chosen, trouble, asked, parent)
     money, unpriced = spent(told.calls, policy, size, landed(trial, span, checkpoint))
     if refused := refusal(told, chosen):
@@ -164,7 +159,7 @@ def compact(
         )
     except (StaleBoundary, NotFound) as stale:  # another compaction won, or the session is gone
         return beaten(trial, stale, told, money)
-    return applied(trial, checkpoint, attempt, told, money, (*said, *size.remarks(attempt.after), *unpriced))
+    return applied(trial, checkpoint, span.covered, attempt, told, money, (*size.remarks(attempt.after), *unpriced))
 
 
 def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:

@@ -1,5 +1,5 @@
-"""What a session itself reports: a request joined with the compaction in front of it, a compaction that was left to
-another one, a request that is refused again. Knows nothing of how any of it was made.
+"""What a session itself reports: a request joined with the compaction in front of it, an attempt that was broken off, a
+request that is refused again. Knows nothing of how any of it was made.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import msgspec
 
 from foldmark.drafts import Request
 from foldmark.reports import Attempt, Call, Report
-from foldmark.rounds import in_flight
 from foldmark.store import Key, View
 from foldmark.summarizer import Occasion
 
@@ -32,16 +31,6 @@ def moved(made: Request, compaction: Report, key: Key) -> Request:
         return made
     said = f"The session moved on while session {key.session!r} was compacted there ({compaction.outcome})."
     return made.with_report(msgspec.structs.replace(made.report, warnings=(said, *made.report.warnings)))
-
-
-def deferred(view: View) -> Report:
-    """A compaction that was due and asked nobody, because another one of this process is asking."""
-    text = f"The past of session {view.key.session!r} is being told by a model already; nobody was asked a second time."
-    boundary, version = (view.checkpoint.boundary, view.checkpoint.version) if view.checkpoint else (0, 0)
-    return Report(
-        outcome="deferred", text=text, boundary=boundary, version=version, before=view.state.last_size,
-        resume=in_flight(view.events),
-    )  # fmt: skip
 
 
 def broken(error: BaseException, note: Attempt | None) -> Report:
@@ -68,7 +57,10 @@ def signed(report: Report, occasion: Occasion, began: float, ended: float) -> Re
     )  # fmt: skip
 
 
-def refused_again(view: View) -> Report:
+def refused_again(view: View, now: float) -> Report:
     """The provider refused the request at the head of this view a second time: no loop may come of it."""
     text = f"The provider refused the request of event:{view.head} again, after it was made smaller."
-    return Report(outcome="failed", trigger="overflow", text=text, before=view.state.last_size, warnings=(text,))
+    return Report(
+        outcome="failed", trigger="overflow", text=text, before=view.state.last_size, warnings=(text,), time=now,
+        session=view.key.session, scope=view.key.scope, run="overflow", failure="too_long",
+    )  # fmt: skip

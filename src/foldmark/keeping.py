@@ -29,7 +29,7 @@ def ruled(view: View, frame: Frame, policy: Policy) -> tuple[View, tuple[str, ..
         return view, ()
     events = (*view.kept, *view.events)
     tools = {call.id: call.name for event in events for call in event.calls} if keep.tools else {}
-    first = _first_request(view) if keep.first_request else 0
+    first = view.first_request if keep.first_request else 0
     wanted = [
         event
         for event in events
@@ -40,13 +40,6 @@ def ruled(view: View, frame: Frame, policy: Policy) -> tuple[View, tuple[str, ..
     if not chosen:
         return view, _warning(crowded, limit)
     return msgspec.structs.replace(view, pins=view.pins | chosen), _warning(crowded, limit)
-
-
-def _first_request(view: View) -> int:
-    """The seq of the first message of a real user, where it was not covered yet."""
-    first = next((event for event in (*view.kept, *view.events) if event.is_user), None)
-    covered = view.checkpoint is not None and view.checkpoint.boundary > 0
-    return first.seq if first and (not covered or first in view.kept) else 0
 
 
 def _is_kept(event: Event, keep: Keep, tools: dict[str, str], kept: Sequence[Event]) -> bool:

@@ -24,6 +24,8 @@ from foldmark.store import Key, OpenCall, ScopeState, View, sees
 State = dict[tuple[str, str], Fact]
 Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
 
+UNCHAINED = ("control", "system")
+"""Roles that take no part in the chain, and in no comparison of lists: they may come and go without breaking a match."""
 ATTEMPTS_SHOWN = 20
 """Newest attempts in a view, and as many of the older ones that asked a model: while models rest, what code makes must
 not push out why they rest."""
@@ -37,8 +39,11 @@ class Scope:
         self.seqs: list[int] | None = None if key.sees == "all" else []
         self.state: State = {}
         self.pins: State = {}  # those of `state` that are pins: every view asks for them
+        self.first_request = 0
 
     def add(self, event: Event) -> None:
+        if not self.first_request and event.is_user and self.key.shows(event):
+            self.first_request = event.seq
         if self.seqs is not None and self.key.shows(event):
             self.seqs.append(event.seq)
 
@@ -112,10 +117,7 @@ class Log:
         return found
 
     def number(self, offered: Iterable[Event]) -> tuple[list[Event], list[Event]]:
-        """(new, known): new events with session, seq, id and fingerprints filled. Raises IdConflict.
-
-        System and control events take no part in the chain: they may come and go without breaking a match.
-        """
+        """(new, known): new events with session, seq, id and fingerprints filled. Raises IdConflict."""
         new: list[Event] = []
         known: list[Event] = []
         batch: dict[str, Event] = {}
@@ -128,7 +130,7 @@ class Log:
                 known.append(stored)
                 continue
             link = ""
-            if event.role not in ("control", "system"):
+            if event.role not in UNCHAINED:
                 if CONTINUES in event.meta:  # the whole step takes the place of its beginning
                     chain = self._chain_before(new)
                 link = chain = linked(chain, plain)
@@ -264,6 +266,7 @@ def build_view(
         attempts=shown_attempts(attempts),
         all_events=log.head if scope.seqs is None else len(scope.seqs),
         head=log.head,
+        first_request=scope.first_request,
     )
 
 

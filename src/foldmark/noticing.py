@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from foldmark.errors import words_of_error
+from foldmark.asking import is_async
+from foldmark.errors import PolicyError, words_of_error
 from foldmark.reports import Looked, Observation, Observer, Raised, Report
 from foldmark.store import Key
 
@@ -22,6 +23,9 @@ class Notices:
     """`on_report` gets the report of every attempt at a compaction, due or not; `observer` gets everything."""
 
     def __init__(self, on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None) -> None:
+        for name, listener in (("on_report", on_report), ("observer", observer)):
+            if listener is not None and (not callable(listener) or is_async(listener)):
+                raise PolicyError(f"{name} takes a plain function; hand what is async to your loop from there.")
         self.on_report, self.observer = on_report, observer
 
     def __bool__(self) -> bool:

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from foldmark.around import Consulted
 from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
-from foldmark.drafts import Request
+from foldmark.drafts import Request, cost
 from foldmark.errors import NotFound, StaleBoundary, SummaryError, SummaryRejected
+from foldmark.events import Event
 from foldmark.policy import Policy
 from foldmark.prefix import digest
 from foldmark.prices import Money, Price
@@ -26,8 +28,9 @@ NOTHING = Spent()
 class Trial(NamedTuple):
     """One attempt at a compaction: what its steps share. `before` is the size of the next request without it and
     `least` the one that it has to come under, `now` when it began and `clock` what tells how late it is; `reported`
-    what the provider said of the first request after the compaction before (0: nothing); `run` how it is run, `covered`
-    how many events it newly covers and their tokens."""
+    what the provider said of the first request after the compaction before (0: nothing); `run` how it is run, `upto`
+    the last event that may go (None: any), `sent` the size of the request that would go out without it, `said` what
+    every report of it has to say; `hooks` are told of it."""
 
     store: Store
     key: Key
@@ -42,8 +45,10 @@ class Trial(NamedTuple):
     reported: int = 0
     run: Run = "caller"
     least: int = 0
-    covered: tuple[int, int] = (0, 0)
     upto: int | None = None
+    sent: int = 0
+    said: tuple[str, ...] = ()
+    hooks: Consulted | None = None
 
     @property
     def version(self) -> int:
@@ -66,10 +71,10 @@ class Trial(NamedTuple):
     def report(self, outcome: Outcome, spent: Spent = NOTHING, money: Money | None = None, **fields: Any) -> Report:
         """The report of it, at the old boundary unless there is a new one."""
         fields = {"boundary": _boundary(self.view), "failure": spent.kind, **fields}
-        events, tokens = self.covered
+        fields["warnings"] = (*self.said, *fields.get("warnings", ()))
         return Report(
             outcome=outcome, trigger=self.reason.trigger, value=self.reason.value, threshold=self.reason.threshold,
-            before=self.before, events=events, tokens=tokens, resume=in_flight(self.view.events), mode=spent.mode,
+            before=self.before, sent=self.sent, resume=in_flight(self.view.events), mode=spent.mode,
             calls=spent.calls, coverage=spent.coverage, cache=spent.cache, money=money, **fields,
         )  # fmt: skip
 
@@ -118,14 +123,29 @@ def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING, money: Mon
 def held_back(trial: Trial, reason: str) -> Report:
     """A hook said no; it is asked again when one is due again. Noted once, however often it says the same."""
     text = f"Held back by a hook: {reason}"
-    if not trial.view.attempts or trial.view.attempts[-1].reasons != (text,):
+    last = trial.view.attempts[-1] if trial.view.attempts else None
+    if last is None or last.outcome != "deferred" or last.calls or last.boundary:
         trial.store.note(trial.key, trial.attempt("deferred", after=trial.before, reasons=(text,)))
     return trial.report("deferred", text=text, after=trial.before)
 
 
 def broken_off(trial: Trial, spent: Spent) -> None:
     """A call was cancelled or interrupted: noted with what was paid, and the session is as it was."""
-    trial.store.note(trial.key, trial.attempt("failed", spent, after=trial.before, reasons=(spent.failure,)))
+    note = trial.attempt("failed", spent, after=trial.before, reasons=(spent.failure,))
+    if trial.hooks:
+        trial.hooks.broken = note
+    trial.store.note(trial.key, note)
+
+
+class BeingTold(Exception):
+    """A model is asked already about the past that another one would be asked about."""
+
+
+def being_told(trial: Trial) -> Report:
+    """Due, and nobody was asked, because another compaction of this process is asking."""
+    name = trial.key.session
+    text = f"The past of session {name!r} is being told by a model already; nobody was asked a second time."
+    return trial.report("deferred", text=text, after=trial.before)
 
 
 def beaten(trial: Trial, stale: StaleBoundary | NotFound, spent: Spent = NOTHING, money: Money | None = None) -> Report:
@@ -137,14 +157,15 @@ def beaten(trial: Trial, stale: StaleBoundary | NotFound, spent: Spent = NOTHING
 
 
 def applied(
-    trial: Trial, checkpoint: Checkpoint, attempt: Attempt, spent: Spent, money: Money | None, warnings: Sequence[str]
-) -> Report:
+    trial: Trial, checkpoint: Checkpoint, covered: Sequence[Event], attempt: Attempt, spent: Spent, money: Money | None,
+    warnings: Sequence[str],
+) -> Report:  # fmt: skip
     """The report of what was committed. A model that was asked and did not deliver all makes it `degraded`."""
     said = (*_landing_warnings(checkpoint, attempt.after, trial.target), *_telling_warnings(spent), *warnings)
     return trial.report(
         attempt.outcome, spent, money, text=trial.reason.text, epoch="compaction", reasons=spent.reasons,
         warnings=said, version=checkpoint.version, boundary=checkpoint.boundary, after=attempt.after,
-        target=trial.target, checkpoint=checkpoint.tokens,
+        target=trial.target, checkpoint=checkpoint.tokens, events=len(covered), tokens=cost(covered),
     )  # fmt: skip
 
 
@@ -212,7 +233,8 @@ def request_report(view: View, mark: Mark, frame: Frame) -> Report:
     elif view.checkpoint:
         epoch = view.checkpoint.kind
     return Report(
-        outcome="not_due", boundary=_boundary(view), version=view.checkpoint.version if view.checkpoint else 0,
+        outcome="not_due", session=view.key.session, scope=view.key.scope, boundary=_boundary(view),
+        version=view.checkpoint.version if view.checkpoint else 0,
         epoch=epoch, warnings=frame.warnings,
     )  # fmt: skip
 

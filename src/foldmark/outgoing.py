@@ -6,7 +6,7 @@ A method is told the line that it is about: a session may move on while a model 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from foldmark.events import Event
 from foldmark.framing import Framing, Said
 from foldmark.gauging import gauge
 from foldmark.joining import refused_again
+from foldmark.keeping import ruled
 from foldmark.lineage import Line
 from foldmark.matter import Parent
 from foldmark.noticing import Notices
@@ -29,7 +30,7 @@ from foldmark.policy import Policy
 from foldmark.reports import Raised, Report
 from foldmark.rounds import between_calls
 from foldmark.spending import coming
-from foldmark.store import Frame, Key, ScopeState, Store
+from foldmark.store import Frame, ScopeState, Store, Work
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.telling import tell
 from foldmark.triggers import expected_next
@@ -48,7 +49,7 @@ class Outgoing:
         self._framing = Framing(policy)
         self._awaited: Sent | None = None  # the last request built here, until its reply comes
         self._last: Request | None = None  # the last request built here
-        self.raised: tuple[Key, ...] = ()  # scopes that got work by what came in, until somebody is told
+        self._raised: list[Work] = []  # work that what came in has raised, until somebody is told
 
     def policy(self, line: Line, given: Policy | None = None) -> Policy:
         """The policy for the model that runs: the one `given` for this once, else the session's."""
@@ -89,10 +90,10 @@ class Outgoing:
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
         """The steps of the compaction in front of a request, as `policy.run` says: whatever is due (`inline`), what is
         due between two model calls of one run (`intra_run`), else what cannot wait any longer, by code alone."""
-        running = between_calls(self._store.view(line.key).events)
+        running, how = between_calls(self._store.view(line.key).events), self.policy(line, policy).run
         if running:
             occasion = msgspec.structs.replace(occasion, run="intra_run")
-        if self.policy(line, policy).run == "inline" or (running and self.policy(line, policy).run == "intra_run"):
+        if how == "inline" or (how == "intra_run" and running):
             return self.compaction(line, given, occasion, policy, sync=sync)
         return self.compaction(line, None, msgspec.structs.replace(occasion, cap_only=True), policy)
 
@@ -108,13 +109,18 @@ class Outgoing:
             new = observed(state, sent, reply, self.policy(line).prices)
             self._store.sent(line.key, new, expected=state.mark)
 
+    def raised(self, work: Sequence[Work]) -> None:
+        """What came in has raised work. Under the session's lock."""
+        if self._notices.observer is not None:
+            self._raised += work
+
     def tell_raised(self) -> None:
         """Tell the observer which scopes got work since the last time. To be called without the lock."""
-        raised, self.raised = self.raised, ()
-        for key in raised if self._notices else ():
-            head = self._store.view(key).head
+        while self._raised:
+            work = self._raised.pop(0)
+            key, now = work.key, self._clock()
             self._notices.raised(
-                Raised(what="raised", session=key.session, scope=key.scope, wanted=head, time=self._clock())
+                Raised(what="raised", session=key.session, scope=key.scope, wanted=work.wanted, time=now)
             )
 
     def overflow(self, frame: Frame, error: Any) -> Overflow | None:
@@ -126,12 +132,12 @@ class Outgoing:
         view = self._store.view(line.key)
         new = learned_limit(view.state, frame, found, view.head)
         self._store.sent(line.key, new, expected=view.state.mark)
-        return refused_again(view) if view.head and view.state.overflowed == view.head else None
+        return refused_again(view, self._clock()) if view.head and view.state.overflowed == view.head else None
 
     def next_compaction(self, line: Line, given: Summarizer | Resolver | None) -> tuple[int, str]:
         """(size of the whole request at which the next compaction is expected, why)."""
-        frame, view, now = self.frame(line), self._store.view(line.key), self._clock()
-        policy = self.policy(line)
+        frame, now, policy = self.frame(line), self._clock(), self.policy(line)
+        view, _ = ruled(self._store.view(line.key), frame, policy)
         size = gauge(view, frame, policy, now)
         call = coming(given if isinstance(given, Summarizer) else None, policy, view, size, now)
         first, held = view.checkpoint is None, view.state.held

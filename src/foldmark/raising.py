@@ -20,6 +20,7 @@ def raising(policy: Policy, now: float) -> Raising:
         return NOTHING
     chosen = policy.background
     return Raising(
+        enlist=True,
         after="steps" if policy.run == "background" else "turns",
         not_before=now + chosen.idle_seconds if chosen.idle_seconds else 0.0,
         scopes=chosen.scopes,

@@ -99,7 +99,7 @@ class Rehearsal:
         tally: Tally | None = None,
         now: float,
         raising: Raising = _NOTHING,
-    ) -> tuple[Key, ...]:
+    ) -> tuple[Work, ...]:
         """Nothing comes in."""
         return ()
 

@@ -122,9 +122,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `session` and `scope` are whose past it is, `run` how it was run, `time` when it began (Unix seconds) and `seconds`
     how long it took. `value` and `threshold` are those of the trigger, in its own unit. `events` and `tokens` are what
-    is newly covered, `events` as a count; `checkpoint` is the size of the checkpoint that was written. `failure` says
-    in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or `invalid`: the
-    checkpoint itself did not pass validation)."""
+    was newly covered, `events` as a count; `sent` is the request that would have gone out without it: less than
+    `before` where cleanup would have taken something all the same. `checkpoint` is the size of the checkpoint that was
+    written. `failure` says in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or
+    `invalid`: the checkpoint itself did not pass validation)."""
 
     outcome: Outcome
     trigger: str = ""
@@ -137,6 +138,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
     events: int = 0
     tokens: int = 0
+    sent: int = 0
     checkpoint: int = 0
     failure: str = ""
     text: str = ""

@@ -56,7 +56,7 @@ def expire(
     Each is looked at again right before it goes: one that got an event or a fork in between stays, with all above it.
     """
     now = time.time() if now is None else now
-    where = Key(session="", tenant=tenant, user=user)
+    where, held = Key(session="", tenant=tenant, user=user), store.artifacts if artifacts is None else artifacts
     family = _Family(store.sessions(tenant, user), policy_of, now)
     if dry_run:
         names = tuple(info.session for info in family.going())
@@ -65,13 +65,15 @@ def expire(
     returned: list[str] = []
     bodies = 0
     for info in family.going():
+        started = time.time()
         is_free = all(one in gone for one in family.below(info))
         erased = _erased(store, where, info) if is_free else None
         if erased is None:
             returned.append(info.session)
             continue
         gone[info.session] = None
-        bodies += _without_bodies(store, store.artifacts if artifacts is None else artifacts, tenant, erased)
+        unshared = set(erased) - store.hashes(tenant)  # another session may have recorded one since
+        bodies += held.delete(tenant, unshared, before=started)
     return Expired(
         sessions=tuple(gone), artifacts=bodies, kept_for_forks=family.kept(), returned=tuple(returned),
         unread=family.unread,
@@ -90,12 +92,6 @@ def _erased(store: Store, where: Key, seen: SessionInfo) -> tuple[str, ...] | No
         return store.delete(msgspec.structs.replace(where, session=seen.session))
     except (HasForks, NotFound):  # somebody was quicker
         return None
-
-
-def _without_bodies(store: Store, artifacts: Artifacts, tenant: str, hashes: Sequence[str]) -> int:
-    """Remove bodies that no event refers to any more; one that is stored anew meanwhile is younger and stays."""
-    started = time.time()
-    return artifacts.delete(tenant, set(hashes) - store.hashes(tenant), before=started)
 
 
 class _Family:

@@ -31,7 +31,6 @@ from foldmark.memory import MemoryStore
 from foldmark.noticing import Notices
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
-from foldmark.raising import RAISING
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
@@ -89,7 +88,6 @@ class Session:
         self.lock = threading.RLock()
         self._root, self._clock, self._new_id = session, finite(clock), new_id
         self._notices = Notices(on_report, observer)
-        self._enlisted: Key | None = None
         self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
         self._line = opened(self.store, Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees))
 
@@ -146,14 +144,10 @@ class Session:
         return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), done.held_back)
 
     def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
-        """Record; with `head` only when the log still ends there. Raises HeadMoved. In the background the scope exists
-        from its first event on, so that work is raised for one that was never requested too."""
-        if self._enlisted != self.key and self.policy.run in RAISING:
-            self.store.enlist(self.key)
-            self._enlisted = self.key
+        """Record; with `head` only when the log still ends there. Raises HeadMoved."""
         done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
         self._out.observe(self._line, done.new)
-        self._out.raised += done.raised
+        self._out.raised(done.raised)
         return done
 
     def follow(
@@ -229,7 +223,8 @@ class Session:
         context: Mapping[str, Any] | None = None, policy: Policy | None = None,
     ) -> Generator[Ask, Any, Request]:  # fmt: skip
         """The steps of `request`, for a driver of your own: yields each call of a summary model as an `Ask`, is sent
-        its answer or thrown its error, and returns the request. Run every step under `lock`, and no call."""
+        its answer or thrown its error, and returns the request. Where there are hooks or listeners it yields a `Chore`
+        too, which is done by its `run()`. Run every step under `lock`, and neither calls nor chores."""
         self.describe(system=system, tools=tools)
         line, said = self._line, Said(window, max_output, wire, model, policy)
         frame = self._out.frame(line, said, keep=True)
@@ -290,10 +285,12 @@ class Session:
             line, frame = self._line, self._out.frame(self._line)
             if (found := self._out.overflow(frame, error)) is None:
                 return None
-            if report := self._out.learn(line, frame, found):
-                return report
-            occasion = Occasion(key=line.key, frame=frame, force=True, why="overflow", run="overflow")
-            return drive(self._out.compaction(line, None, occasion), self.lock)
+            report = self._out.learn(line, frame, found)
+        if report:
+            self._notices.report(report)
+            return report
+        occasion = Occasion(key=line.key, frame=frame, force=True, why="overflow", run="overflow")
+        return drive(self._out.compaction(line, None, occasion), self.lock)
 
     # -- a fact is recovered
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import msgspec
 
 from foldmark.events import Event
-from foldmark.log import holds_call, overlap
+from foldmark.log import UNCHAINED, holds_call, overlap
 from foldmark.store import Key, Match, Store
 from foldmark.written import Read
 
-UNCHAINED = ("control", "system")
-"""Roles that take no part in the comparison: they may come and go."""
+LOOKED_BACK = 100
+"""Events among which the newest of the chain is looked for."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -35,6 +35,12 @@ class Place(msgspec.Struct, frozen=True):
 def chained(events: Sequence[Event]) -> list[Event]:
     """Those of the events that are compared."""
     return [event for event in events if event.role not in UNCHAINED]
+
+
+def newest_chained(store: Store, key: Key, upto: int) -> Event | None:
+    """The newest event up to seq `upto` that is compared, of those that the scope sees; looked for among a hundred."""
+    newest = chained(store.log(key, max(1, upto - LOOKED_BACK + 1), upto)) if upto else []
+    return newest[-1] if newest else None
 
 
 def found_in_scope(store: Store, key: Key, root: str, line: Sequence[Read]) -> Place:

@@ -83,6 +83,19 @@ class OpenCall(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A scope that is dirty up to event `wanted` since the time `since`; `token` fences the worker that holds the lease
+    until `lease_until`. `attempts` counts the claims since it was last settled as done, this one included."""
+
+    key: Key
+    wanted: int
+    done: int
+    token: int = 0
+    lease_until: float = 0.0
+    since: float = 0.0
+    attempts: int = 0
+
+
 class HeldBack(msgspec.Struct, frozen=True, kw_only=True):
     """An event that a hook held back: nothing of it is stored but its fingerprint. `place` counts in the batch that was
     offered, from 0; `id` is the caller's (empty when it had none); `calls` are the ids of its calls."""
@@ -101,7 +114,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it.
     `secret` keys the labels of redacted secrets (32 random bytes of the store). Calls, state and tally are
     the store's own living values: read them before the next append, never change them. `held_back` are
-    events that a hook of the store kept out; `raised`, once they are appended, the scopes that have work for it."""
+    events that a hook of the store kept out; `raised`, once they are appended, is the work of the scopes that got some
+    by it."""
 
     key: Key
     head: int
@@ -113,7 +127,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     secret: bytes = b""
     window: int = 0
     held_back: tuple[HeldBack, ...] = ()
-    raised: tuple[Key, ...] = ()
+    raised: tuple[Work, ...] = ()
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -208,7 +222,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a request is built from: the newest checkpoint of the scope, the kept events before its boundary,
     and every event after it that the scope sees, in order. `all_events` counts the scope's whole log. `pins` are the
     pinned seqs, `pinned` the events of those at or before the boundary, kept already or not. `secret` keys the labels
-    of redacted secrets, as in `Context`."""
+    of redacted secrets, as in `Context`. `first_request` is the seq of the first message of a real user (0: none)."""
 
     key: Key
     checkpoint: Checkpoint | None
@@ -221,6 +235,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     all_events: int = 0
     head: int = 0
     secret: bytes = b""
+    first_request: int = 0
 
     @property
     def mark(self) -> Mark:
@@ -242,23 +257,10 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     meta: dict[str, str] = {}
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """A scope that is dirty up to event `wanted` since the time `since`; `token` fences the worker that holds the lease
-    until `lease_until`. `attempts` counts the claims since it was last settled as done, this one included."""
-
-    key: Key
-    wanted: int
-    done: int
-    token: int = 0
-    lease_until: float = 0.0
-    since: float = 0.0
-    attempts: int = 0
-
-
 class Raising(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which work an append raises: `after` the end of every step (final assistant text, complete tool rounds), of a
     turn (final assistant text alone), or never; not to be claimed before the time `not_before` (each append that the
-    scope sees moves it on).
+    scope sees moves it on). `enlist`: the scope that appends exists from now on.
 
     `scopes` are the keys whose scopes get work, each with all below it (None: every scope that exists). The whole
     session's scope follows `whole_session` alone: None when it exists, True always (it is made then), False never."""
@@ -267,6 +269,7 @@ class Raising(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     not_before: float = 0.0
     scopes: tuple[str, ...] | None = None
     whole_session: bool | None = None
+    enlist: bool = False
 
     def allows(self, key: Key) -> bool:
         """Whether that scope, which exists, gets work."""
@@ -325,10 +328,10 @@ class Store(Protocol):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> tuple[Key, ...]:
-        """Write all in one transaction and raise work rows, as `raising` says; returns the scopes that have work for
-        it. `tally` holds the context's counts and these events, when the caller has counted them; it is the store's
-        from now on. Raises HeadMoved when the head is not `head` any more."""
+    ) -> tuple[Work, ...]:
+        """Write all in one transaction and raise work rows, as `raising` says; returns the work of the scopes that got
+        some by it. `tally` holds the context's counts and these events, when the caller has counted them; it is the
+        store's from now on. Raises HeadMoved when the head is not `head` any more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""

@@ -5,7 +5,6 @@ who makes the calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,13 +12,13 @@ from foldmark import flows
 from foldmark.around import Around, Consulted
 from foldmark.asking import Ask, Chore
 from foldmark.driving import place
-from foldmark.errors import FoldmarkError
-from foldmark.hooked import as_recorded
-from foldmark.joining import broken, deferred, signed
+from foldmark.hooked import HookedStore
+from foldmark.joining import broken, signed
 from foldmark.matter import Parent
+from foldmark.outcomes import BeingTold
 from foldmark.policy import Policy
 from foldmark.redact import redactor
-from foldmark.reports import Attempt, Report
+from foldmark.reports import Report
 from foldmark.resolving import resolved
 from foldmark.store import Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
@@ -37,8 +36,9 @@ def tell(
 
     `given` is who is asked, or the function that chooses (None: code alone). `sync` refuses async models. While another
     compaction of the line asks, in this process, one that is due is reported as `deferred`, unless it is forced.
-    `around` sees a plan and what came of it; `on_report` gets the report of every attempt, due or not, also of one that
-    is broken off (outside the lock, but for that one). It must not raise.
+    `around` sees a plan and what came of it; `on_report` gets the report of every attempt, due or not, once, also of
+    one that is broken off. Both are called outside the lock (but for an attempt that an interrupt ends), and do not
+    raise.
     """
     began, hooks = clock(), Consulted(around)
 
@@ -47,41 +47,60 @@ def tell(
             store, policy, occasion, now=began, clock=clock, summarizer=summarizer, parent=parent, hooks=hooks
         )
 
+    def told(report: Report) -> Once:
+        def act() -> None:
+            hooks.tell(report)
+            if on_report:
+                on_report(report)
+
+        return Once(act)
+
     try:
-        report = signed((yield from _told_once(store, policy, given, occasion, sync, steps)), occasion, began, clock())
+        made = yield from _told_once(store, policy, given, occasion, sync, steps, hooks)
     except BaseException as error:
-        report = signed(broken(error, _noted(store, occasion, began)), occasion, began, clock())
-        hooks.tell(report)
-        if on_report:
-            on_report(report)
+        once = told(signed(broken(error, hooks.broken), occasion, began, clock()))
+        if isinstance(error, Exception):
+            yield from _outside(once)
+        once()
         raise
-    hooks.tell(report)
-    if on_report:
-        yield Chore(partial(on_report, report))  # type: ignore[misc]  # drivers do chores outside the lock
+    report = signed(made, occasion, began, clock())
+    if hooks.wants or on_report:
+        yield from _outside(told(report))
     return report
 
 
-def _noted(store: Store, occasion: Occasion, began: float) -> Attempt | None:
-    """What was noted of an attempt that was broken off, if anything."""
+class Once:
+    """Does something once, however often it is called."""
+
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self._act: Callable[[], Any] | None = act
+
+    def __call__(self) -> None:
+        act, self._act = self._act, None
+        if act:
+            act()
+
+
+def _outside(once: Once) -> Generator[Any, Any, None]:
+    """Done by the driver, without the lock; here where the driver breaks off (a cancelled call may have committed)."""
     try:
-        last = store.view(occasion.key).attempts[-1:]
-    except FoldmarkError:
-        return None
-    return last[0] if last and last[0].outcome == "failed" and last[0].time >= began else None
+        yield Chore(once)
+    except BaseException:
+        once()
+        raise
 
 
 def _told_once(
     store: Store, policy: Policy, given: Summarizer | Resolver | None, occasion: Occasion, sync: bool,
-    steps: Callable[[Summarizer | flows.Choice | None], Generator[Ask, Any, Report]],
+    steps: Callable[[Summarizer | flows.Choice | None], Generator[Ask, Any, Report]], hooks: Consulted,
 ) -> Generator[Ask, Any, Report]:  # fmt: skip
-    if given is None:
+    """A past is told once at a time, and hooks are asked about it once at a time, unless a person insists."""
+    if given is None and not hooks.wants:
         return (yield from steps(None))
-    with place((_place_of(store), occasion.key)) as free:  # a past is told once at a time, unless a person insists
-        try:
-            asked = _choice(store, policy, given, occasion, sync) if free or occasion.force else _being_told
-            return (yield from steps(asked))
-        except _BeingTold:
-            return deferred(store.view(occasion.key))
+    with place((_place_of(store), occasion.key)) as free:
+        if not free and not occasion.force:
+            return (yield from steps(_being_told))
+        return (yield from steps(None if given is None else _choice(store, policy, given, occasion, sync)))
 
 
 def _choice(
@@ -99,16 +118,13 @@ def _choice(
     return choice
 
 
-class _BeingTold(Exception):
-    """A model is asked already about the past that another one would be asked about."""
-
-
 def _being_told() -> NoReturn:
-    raise _BeingTold
+    raise BeingTold
 
 
 def _place_of(store: Store) -> Any:
     """What two store objects over one file have in common; else the object itself, for as long as it is in use."""
-    store = as_recorded(store)
+    while isinstance(store, HookedStore):
+        store = store.inner
     path = getattr(store, "path", None)
     return Path(path).resolve() if isinstance(path, str | Path) else id(store)

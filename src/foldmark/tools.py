@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import msgspec
@@ -46,7 +46,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         """Run it with a call's arguments (a mapping, or JSON text as models write it); the answer is text for the model
         (to be awaited, for a tool of an AsyncSession). Arguments that cannot be read are answered as such."""
         found = _arguments(arguments)
-        return self.run(found if found is not None else {})
+        return self.run({UNREADABLE: True} if found is None else found)
 
 
 def compact_tool(session: Session | AsyncSession, *, name: str = "compact_context") -> Tool:
@@ -54,8 +54,10 @@ def compact_tool(session: Session | AsyncSession, *, name: str = "compact_contex
     of the request would go; models that rest are not woken by it. The round in which it is called stays raw."""
     plain = session.session if isinstance(session, AsyncSession) else session
 
-    def steps(arguments: Mapping[str, Any]) -> Any:
-        return plain.compact_steps(focus=str(arguments.get("focus") or "")[:FOCUS_CHARACTERS], run="tool")
+    def steps(arguments: Mapping[str, Any]) -> Generator[Any, Any, Report | None]:
+        if UNREADABLE in arguments:
+            return None
+        return (yield from plain.compact_steps(focus=str(arguments.get("focus") or "")[:FOCUS_CHARACTERS], run="tool"))
 
     async def awaited(arguments: Mapping[str, Any]) -> str:
         return said(await drive(steps(arguments), plain.lock))
@@ -70,18 +72,25 @@ def compact_tool(session: Session | AsyncSession, *, name: str = "compact_contex
     return Tool(name=name, description=COMPACT_DESCRIPTION, parameters=_COMPACT, run=run)
 
 
-def said(report: Report) -> str:
-    """A report in a sentence for the model."""
+def said(report: Report | None) -> str:
+    """A report in a sentence for the model; None: its arguments could not be read."""
+    if report is None:
+        return "The arguments are no JSON object, so nothing was done. Call it again with {} or with a focus."
+    size = f"{report.sent or report.before:,} tokens"
     if report.outcome in COMMITTED:
         return (
-            f"Compacted: the request had {report.before:,} tokens and has {report.after:,} now. Its earlier part "
-            f"(up to event:{report.boundary}) is a record at the beginning; go on with the work."
+            f"Compacted: the request had {size} and has {report.after:,} now. Its earlier part (up to "
+            f"event:{report.boundary}) is a record at the beginning; go on with the work."
         )
     if report.outcome in ("not_due", "ineffective"):
-        return f"Nothing was compacted: at {report.before:,} tokens too little would go. Go on with the work."
+        return (
+            f"Nothing was compacted: at {size} too little would go, or it is not time for it yet. Go on with the work."
+        )
     return "Nothing was compacted this time, and nothing is lost. Go on with the work."
 
 
+UNREADABLE = "\0unreadable"
+"""Stands for arguments that are no JSON object."""
 FOCUS_CHARACTERS = 500
 """A focus is a few words; a model that pastes a page into it is cut."""
 
@@ -101,4 +110,4 @@ def _arguments(given: Mapping[str, Any] | str) -> Mapping[str, Any] | None:
         found = json.loads(given) if given.strip() else {}
     except ValueError:
         return None
-    return found if isinstance(found, Mapping) else None
+    return {} if found is None else found if isinstance(found, Mapping) else None

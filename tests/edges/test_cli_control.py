@@ -138,6 +138,35 @@ def test_a_plan_tells_what_a_model_would_be_asked_and_asks_nobody(desk: Desk, mo
     assert model.asks == []
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "openai-responses", "gemini"])
+def test_compact_covers_no_more_than_it_is_told_and_as_was_planned(desk: Desk, wire: str) -> None:
+    path = desk.write(long_session(60))
+    desk.json("import", path)
+    plan = desk.json("plan", "--target", 30_000, "--upto", "event:60")
+    done = desk.json("compact", path, "--target", 30_000, "--upto", "event:60", "--wire", wire)
+    assert done["outcome"] == plan["outcome"] == "applied"
+    assert done["boundary"] == plan["boundary"]
+    assert int(done["boundary"].partition(":")[2]) <= 60
+    assert len(desk.json("history")["compactions"]) == 1
+    assert desk.json("show", "--wire", wire)
+    assert "covered" not in {entry["status"] for entry in desk.json("explain") if int(entry["ref"][6:]) > 60}
+
+
+def test_compact_up_to_an_event_that_is_not_there_is_bad_input(desk: Desk) -> None:
+    path = desk.write(long_session(60))
+    assert "no event '999'" in desk.json("compact", path, "--target", 9_000, "--upto", "event:999", code=2)["message"]
+
+
+def test_a_sub_agent_inside_a_file_is_planned_when_it_is_named(desk: Desk) -> None:
+    sample = Path(__file__).resolve().parents[1] / "samples" / "claude-code.jsonl"
+    whole = desk.json("plan", sample)
+    assert not desk.db.exists()
+    child = desk.json("import", sample)["children"][0]
+    inside = desk.json("plan", sample, "--session", child)
+    assert (whole["session"], inside["session"]) == (child.partition("/")[0], child)
+    assert inside["stays"] != whole["stays"]
+
+
 BAD_PLANS: dict[str, tuple[list[str], str]] = {
     "an event that is not there": (["--force", "--upto", "event:999"], "no event '999'"),
     "no event": (["--force", "--upto", "compaction:1"], "no event"),

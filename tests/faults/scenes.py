@@ -106,12 +106,13 @@ PREFACE = f"import sys\nsys.path[:0] = [{TESTS!r}, {TESTS + '/faults'!r}]\n"
 """What a program in a child process begins with, so that it finds these helpers."""
 
 
-def child(program: str, *arguments: str) -> subprocess.Popen[str]:
+def child(program: str, *arguments: str, stderr: int | None = None) -> subprocess.Popen[str]:
     """Another Python process with the same modules at hand; it speaks through its standard streams."""
     return subprocess.Popen(
         [sys.executable, "-c", PREFACE + program, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )

@@ -87,6 +87,32 @@ def test_a_compaction_lands_well_under_the_trigger() -> None:
     assert all(later - earlier > 3 for earlier, later in itertools.pairwise(due))
 
 
+@settings(max_examples=15)
+@example([2_000] * 20, 3_000, 8_192, 0).via("S-LOOP-04: it lands just under the trigger")
+@example([900] * 12, 40_000, 128_000, 800).via("S-LOOP-04: a gauge of more than all of it")
+@given(
+    sizes=st.lists(st.integers(1, 3_000), min_size=1, max_size=15), target=st.integers(1_500, 40_000),
+    window=st.integers(8_192, 200_000), rules=st.integers(0, 400),
+)  # fmt: skip
+def test_the_gauge_stands_between_nothing_and_all_of_it_and_rises_until_something_goes(
+    sizes: list[int], target: int, window: int, rules: int
+) -> None:
+    """S-LOOP-04: whatever comes and whatever is compacted, the share of the room in use is a share; it falls only when
+    something went, and in a request that is full it is one."""
+    session = fresh(Policy.coding(budget={"target_tokens": target}, admission=RAW, cleanup=UNTOUCHED, window=window))
+    session.record(user("Begin."))
+    before = 0.0
+    for number, size in enumerate(sizes):
+        session.record(*pair(number, size))
+        with suppress(BudgetExceeded):
+            request = checked(session, system="Rule. " * (rules // 2), max_output=1_000)
+            now = request.used_share
+            assert 0.0 < now <= 1.0
+            assert abs(now - request.tokens.total / request.ceiling) < 1e-9
+            assert now > before or request.report.outcome != "not_due" or request.report.changes
+            before = now
+
+
 def test_a_round_that_no_compaction_can_shrink_is_not_tried_at_every_turn() -> None:
     """S-LOOP-04: two vain attempts do not become thirty."""
     session = fresh(Policy.coding(window=60_000, admission={**RAW, "user_words_tokens": 1_000_000}))

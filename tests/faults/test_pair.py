@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenes import (
     EVERY_WIRE,
@@ -26,9 +26,10 @@ from scenes import (
 )
 from turns import conversation, errors, system_of, turns
 
-from foldmark import BudgetExceeded, Policy
+from foldmark import BudgetExceeded, MemoryStore, Policy, WireError
 from foldmark.assembly import assemble
 from foldmark.events import Event, ToolCall, assistant, injected, result, user
+from foldmark.hooked import EventHooks
 from foldmark.policy import Layout
 from foldmark.wire import anthropic, gemini, openai_chat
 from making import numbered
@@ -405,6 +406,47 @@ def test_whatever_subset_a_hook_keeps_the_payload_is_valid(keep: set[int], wire:
         event.result and not any(event.result.call_id in [c.id for c in e.calls] for e in chosen) for event in chosen
     )
     assert not torn or draft.warnings
+
+
+@settings(max_examples=40)
+@given(keep=st.sets(st.integers(1, 40)), compacts=st.booleans())
+def test_whatever_a_read_hook_withholds_the_request_is_valid_on_every_wire(keep: set[int], compacts: bool) -> None:
+    """S-PAIR-21: a hook shows any subset of a session, in the middle of a run too: results go with their calls, and a
+    call whose result is withheld gets a marker, with a warning."""
+    store = MemoryStore()
+    events = [user("Go."), *parallel(3), user("More."), *pairs_of(8, 300), user("Next."), *parallel(4, 300)]
+    fresh(SMALL, store).record(*events)
+    shown = EventHooks(on_read=lambda key, event: event if event.seq in keep or event.seq == 1 else None)
+    session = fresh(SMALL, store, hooks=[shown])
+    if compacts:
+        session.compact(force=True)
+    for request in checked_on_all(session):
+        assert {event.seq for event in request.messages if event.seq} <= keep | {1}
+    log = session.store.log(session.key)
+    dangling = {call.id for event in log for call in event.calls} - {
+        event.result.call_id for event in log if event.result
+    }
+    warnings = "\n".join(session.peek().report.warnings)
+    raw = {call.id for event in session.peek().messages for call in event.calls}
+    assert all(f"Call {name} " in warnings for name in dangling & raw)
+
+
+@pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.NAME)
+def test_a_hook_that_keeps_only_the_latest_message_sends_no_result_without_its_call(wire: Any) -> None:
+    """S-PAIR-21: one tool, and the second model call of the same run: of [user, call, result] the hook keeps one. Alone
+    a call gets its marker; a result is never sent without its call, and a request of nothing says so."""
+    store = MemoryStore()
+    fresh(SMALL, store).record(user("Read a.py."), *pair(1, 60))
+    for latest in (1, 2, 3):
+        hook = EventHooks(on_read=lambda key, event, latest=latest: event if event.seq == latest else None)
+        request = fresh(SMALL, store, hooks=[hook]).request(wire=wire)
+        if latest == 3:
+            with pytest.raises(WireError, match=r"no_messages|empty"):
+                request.payload()
+            continue
+        said = turns(request.payload())
+        assert [turn.calls for turn in said if turn.calls] == [turn.results for turn in said if turn.results]
+        assert (latest == 2) == any("a marker stands in its place" in one for one in request.report.warnings)
 
 
 @pytest.mark.parametrize("system", ["", "You are careful."])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import threading
 import time
 from typing import Any
 
 import pytest
-from scenes import RAW, checked, checked_on_all, pairs_of, text_of
+from scenes import RAW, checked, checked_on_all, child, pairs_of, text_of
 from tellers import checked_ask, honest, quoting, telling, told
+from ways import Way, policy_for
 
 from foldmark import Policy, Reply, Session
 from foldmark.aio import AsyncSession
@@ -18,6 +21,7 @@ from foldmark.events import assistant, control, user
 from foldmark.summarizer import Limits
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from foldmark.wire import openai_chat
+from foldmark.worker import Worker
 
 POLICY = Policy.coding(budget={"target_tokens": 5_000}, admission=RAW)
 LAST = "The last words of the assistant before it happened."
@@ -231,6 +235,88 @@ def test_a_chain_ends_with_the_record_of_code_and_there_is_an_off_switch() -> No
     off, model = begun(honest)
     assert off.compact(force=True, window=128_000, by_code=True).outcome == "applied"
     assert model.asks == []
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_stopping_a_worker_whose_models_hang_takes_less_than_a_second(
+    is_async: bool, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """S-SUMQ-07: the job of a worker hangs with its weak model while the program quits: within a second all is still,
+    the session is as it was, its work waits for the next worker, and nothing was logged as an error."""
+    asked, over = threading.Event(), threading.Event()
+
+    def hangs(ask: Ask) -> str:
+        asked.set()
+        over.wait(30)
+        return ""
+
+    async def hangs_too(ask: Ask) -> str:
+        asked.set()
+        await asyncio.sleep(30)
+        return ""
+
+    one = Way("worker", store, honest)
+    one.record(user("Fix it."), *pairs_of(40, 200))
+    model = hangs_too if is_async else hangs
+    worker = Worker(store, policy=one.policy, model=[model, model], clock=one.clock, poll_seconds=0.01).start()
+    assert asked.wait(10)
+    started = time.monotonic()
+    assert worker.stop(timeout=0.1) is False, "not everything came to its end"
+    assert time.monotonic() - started < 1
+    over.set()
+    assert one.session.control.history() == []
+    assert store.backlog(one.clock()).leased == 0
+    assert [record for record in caplog.records if record.levelno >= 40 or record.exc_info] == []
+    one.clock.advance(60.0)  # a model was asked, so the next one waits as long as it cools down
+    assert one.compacted().outcome == "applied"
+
+
+QUITTING = """
+import threading, time
+from foldmark import MemoryStore, Session
+from foldmark.events import user
+from foldmark.worker import Worker
+from scenes import pairs_of
+from ways import policy_for
+asked = threading.Event()
+def hangs(ask):
+    asked.set()
+    time.sleep(30)
+store, policy = MemoryStore(), policy_for("worker")
+session = Session("s", store=store, policy=policy)
+session.control.enlist()
+session.record(user("Fix it."), *pairs_of(40, 200))
+worker = Worker(store, policy=policy, model=[hangs, hangs], poll_seconds=0.01).start()
+assert asked.wait(10)
+print("quits", flush=True)
+"""
+
+
+def test_a_program_that_quits_under_a_summary_is_gone_within_a_second_and_says_nothing() -> None:
+    """S-SUMQ-07: nobody stops the worker: the interpreter ends all the same, with status 0 and no traceback."""
+    running = child(QUITTING, stderr=subprocess.PIPE)
+    assert running.stdout
+    assert running.stdout.readline() == "quits\n"
+    started = time.monotonic()
+    said, errors = running.communicate(timeout=20)
+    assert time.monotonic() - started < 1
+    assert (running.returncode, said, errors) == (0, "", "")
+
+
+def test_in_a_worker_too_the_chain_ends_with_code_and_there_is_an_off_switch(store: Any) -> None:
+    """S-SUMQ-07: weak model, main model, code; with `run="manual"` no work is raised, so no worker asks anybody."""
+    weak, main = ScriptedModel(RuntimeError("weak"), name="weak"), ScriptedModel(TimeoutError(), name="main")
+    one = Way("worker", store)
+    one.record(user("Fix it."), *pairs_of(40, 200))
+    report = Worker(store, policy=one.policy, model=[weak, main], clock=one.clock).run_once()
+    assert report
+    assert [(call.model, call.failure) for call in report.calls] == [("weak", "error"), ("main", "timeout")]
+    assert (report.outcome, one.session.control.history()[-1].author) == ("degraded", "code")
+    off = Session("off", store=store, policy=policy_for("caller"), clock=one.clock)
+    off.control.enlist()
+    off.record(user("Fix it."), *pairs_of(40, 200))
+    assert Worker(store, policy=one.policy, model=[weak, main], clock=one.clock).run_once() is None
+    assert (len(weak.asks), len(main.asks)) == (1, 1)
 
 
 def test_the_second_summary_holds_what_the_first_one_told(store: Any) -> None:

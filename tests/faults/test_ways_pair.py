@@ -132,6 +132,26 @@ def test_an_approval_that_comes_behind_twelve_messages_is_read_and_breaks_nothin
         assert "request_approval" in text_of(request.payload())
 
 
+@pytest.mark.xfail(strict=True, reason="selection: only a call that nothing was said behind holds the boundary")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_waits_for_an_approval_is_not_covered_behind_twelve_messages_either(way: str, store: Any) -> None:
+    """S-PAIR-12: two compactions with the call waiting behind twelve chat messages: it is raw all the time, until its
+    answer is there; then it may go."""
+    budget = {"landing_tokens": 8_000, "trigger_tokens": 12_000, "nothing_below": 6_000}
+    one = lived(way, store, policy=policy_for(way, budget=budget))
+    one.record(user("Refund it."), *pairs_of(80, 200, say="I decided to read on."))
+    one.record(assistant("May I?", ToolCall("approve7", "request_approval", '{"what":"refund 30 EUR"}')))
+    for number in range(6):
+        one.record(user(f"Small talk {number}."), assistant(lines_of(500, f"talk{number}")))
+    one.record(*pairs_of(1, 60, start=90))
+    assert one.compacted().outcome == "applied"
+    assert classes(one.session)[162] == "raw"
+    one.record(result("approve7", "approved by Kim on Tuesday"), *pairs_of(60, 200, start=100))
+    assert one.compacted().outcome == "applied"
+    assert classes(one.session)[162] == "covered"
+    checked_on_all(one.session)
+
+
 def parallel(number: int) -> list[Event]:
     """A step with the calls p and q, and both results."""
     calls = [ToolCall(f"{name}{number}", "read", f'{{"path":"{name}{number}.py"}}') for name in "pq"]

@@ -73,11 +73,12 @@ class Way:
     def compacted(self) -> Report:
         """One compaction, and a minute goes by."""
         self.clock.advance(60.0)
-        found = self._compacted()
+        found = self.run()
         assert found, "there was no work"
         return found
 
-    def _compacted(self) -> Report | None:
+    def run(self) -> Report | None:
+        """One compaction, now. None: there is no work for a worker."""
         if self.way in ("request", "intra_run"):
             return self.session.request().report
         if self.way == "tool":

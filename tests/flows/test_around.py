@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from foldmark import Policy, PolicyError, Session, user
 from foldmark.aio import AsyncSession
 from foldmark.around import Around, Planned, Protect, Veto
+from foldmark.driving import drive
 from foldmark.reports import Report
 from foldmark.testing import ScriptedModel, items_json
 from making import long_session, tool_round
@@ -60,7 +62,7 @@ def test_whatever_starts_an_attempt_the_hooks_are_called_once(by: str) -> None:
     elif by == "overflow":
         made.overflowed(ValueError("maximum context length is 20000 tokens, your messages resulted in 31000 tokens"))
     elif by == "tool":
-        list(made.compact_steps(run="tool"))
+        drive(made.compact_steps(run="tool"), made.lock)
     else:
         made.compact(force=by == "force")
     assert (len(seen.plans), len(seen.ends)) == (1, 1)
@@ -188,3 +190,110 @@ def test_an_answer_that_means_nothing_is_refused_and_nothing_is_changed(answer: 
     with pytest.raises(PolicyError, match=r"around\.before"):
         made.compact()
     assert made.control.history() == []
+
+
+def test_the_plan_is_the_one_that_is_carried_out_and_the_report_counts_the_same() -> None:
+    for rounds in (12, 40, 90):
+        for lines in (3, 20, 60):
+            seen = Seen()
+            made = Session("s", policy=POLICY, around=seen.around)
+            made.record(*long_session(rounds, lines))
+            report = made.compact(force=True)
+            if report.outcome != "applied":
+                assert not seen.plans
+                assert report.events == report.tokens == 0
+                continue
+            plan = seen.plans[0]
+            assert (plan.boundary, len(plan.covered)) == (report.boundary, report.events)
+            assert plan.covered_tokens == report.tokens
+
+
+def test_what_was_protected_and_leaves_is_named_and_may_be_protected_again() -> None:
+    """S-OBS-02"""
+    seen = Seen(lambda plan: Protect((3,)))
+    made = session(seen)
+    for turn in range(3):
+        assert made.compact(force=True).outcome == "applied"
+        assert 3 in {entry.seq for entry in made.explain() if entry.status == "kept"}
+        for number in range(100 + 30 * turn, 130 + 30 * turn):
+            made.record(*tool_round(number, "words of a later result " * 60))
+    assert [plan.leaving for plan in seen.plans] == [(), (3,), (3,)]
+
+
+def test_a_hook_may_wait_for_another_thread_that_uses_the_session() -> None:
+    """A person behind it looks at the session, or goes on talking, before the answer comes."""
+    made: Session
+
+    def before(planned: Planned) -> None:
+        done = ThreadPoolExecutor(1).submit(lambda: (made.record(user("Wait.")), made.peek(), made.explain()))
+        done.result(timeout=20)
+
+    made = Session("s", policy=POLICY, around=Around(before=before))
+    made.record(*long_session(40, 20))
+    assert made.compact().outcome == "applied"
+    assert made.load("event:82").events[0].text == "Wait."
+
+
+def test_a_hook_that_asks_for_a_request_itself_does_not_go_round_in_circles() -> None:
+    calls: list[str] = []
+
+    def before(planned: Planned) -> None:
+        calls.append(made.request(window=100_000).report.outcome)
+
+    made = Session("s", policy=POLICY, around=Around(before=before))
+    made.record(*long_session(40, 20))
+    assert made.compact().outcome == "applied"
+    assert calls == ["deferred"]
+
+
+def test_while_a_model_is_asked_no_second_attempt_is_shown_to_a_hook() -> None:
+    """S-OBS-01"""
+    seen = Seen()
+    made: Session
+
+    def model(ask: object) -> str:
+        assert made.compact().outcome == "deferred"
+        return items_json()
+
+    made = session(seen, model=model)
+    made.compact()
+    assert len(seen.plans) == 1
+
+
+@pytest.mark.parametrize("seqs", [(at for at in (3, 5)), [3, 5], {3, 5}, frozenset({3, 5})])
+def test_seqs_to_protect_may_come_in_any_collection(seqs: Any) -> None:
+    made = session(Seen(Protect(seqs)))
+    made.compact(force=True)
+    assert {3, 5} <= {entry.seq for entry in made.explain() if entry.status == "kept"}
+
+
+@pytest.mark.parametrize("seqs", [3, "35", ["event:3"], [True], [3.0], None])
+def test_what_are_no_seqs_is_refused_when_it_is_said(seqs: Any) -> None:
+    with pytest.raises(PolicyError, match="takes the seqs of events"):
+        Protect(seqs)
+
+
+def test_async_hooks_and_listeners_are_refused_when_they_are_given() -> None:
+    async def late(*given: object) -> None: ...
+
+    for options in ({"before": late}, {"after": late}):
+        with pytest.raises(PolicyError, match="plain function"):
+            Around(**options)
+    for name in ("on_report", "observer"):
+        with pytest.raises(PolicyError, match=f"{name} takes a plain function"):
+            Session("s", **{name: late})  # type: ignore[arg-type]
+
+
+def test_what_a_rule_had_no_room_for_is_said_also_when_the_attempt_ends_otherwise() -> None:
+    policy = POLICY.replace(keep={"choose": lambda event: event.role == "tool", "share": 0.05})
+    report = session(Seen(Veto("no")), policy=policy).compact()
+    assert report.outcome == "deferred"
+    assert any("policy.keep protects more" in warning for warning in report.warnings)
+
+
+def test_a_veto_with_another_reason_each_time_is_noted_once() -> None:
+    seen = Seen(lambda plan: Veto(f"{len(seen.plans)} people are typing"))
+    made = session(seen)
+    for _ in range(5):
+        assert made.compact().outcome == "deferred"
+    assert len(made.control.attempts()) == 1

@@ -58,9 +58,16 @@ def test_in_a_short_session_there_is_nothing_to_do() -> None:
     assert made.control.history() == []
 
 
-@pytest.mark.parametrize("arguments", ["", "not json", "[1]", "null", '{"focus": 7}', '{"focus": null, "x": 1}', {}])
+@pytest.mark.parametrize("arguments", ["", "null", "{}", '{"focus": 7}', '{"focus": null, "x": 1}', {}])
 def test_arguments_that_a_model_gets_wrong_are_no_error(arguments: str) -> None:
     assert compact_tool(session())(arguments).startswith("Compacted")
+
+
+@pytest.mark.parametrize("arguments", ["not json", "[1]", '"words"', "{"])
+def test_arguments_that_cannot_be_read_are_answered_and_nothing_is_done(arguments: str) -> None:
+    made = session()
+    assert compact_tool(made)(arguments).startswith("The arguments are no JSON object")
+    assert made.control.history() == []
 
 
 def test_an_awaited_session_awaits_it() -> None:

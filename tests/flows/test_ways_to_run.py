@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
-from foldmark import MemoryStore, Policy, Session, assistant, user
-from foldmark.reports import Looked, Report
+from foldmark import MemoryStore, Policy, Session, SQLiteStore, StoreError, Usage, assistant, user
+from foldmark.aio import AsyncSession
+from foldmark.hooked import EventHooks
+from foldmark.reports import Attempt, Looked, Raised, Report
 from foldmark.testing import FixedClock, ScriptedModel, items_json
-from making import call, tool_round
+from making import call, long_session, tool_round
 
 SMALL = {"landing_tokens": 3_000, "trigger_tokens": 6_000, "nothing_below": 3_000}
 GOOD = items_json()
@@ -144,3 +152,118 @@ def test_a_call_that_is_open_while_the_agent_compacts_stays_whole() -> None:
         next(steps)
     assert (end.value.value.outcome, end.value.value.run, end.value.value.trigger) == ("applied", "tool", "agent")
     assert "copen" in str(made.request(window=100_000).payload())
+
+
+def test_a_cancelled_call_that_had_committed_is_reported_once() -> None:
+    """Whenever the cancellation comes: a version that stands was reported, and none twice."""
+    told = committed = 0
+
+    async def once(delay: float) -> tuple[int, int]:
+        reports: list[Report] = []
+        made = AsyncSession("s", policy=Policy.coding(budget=SMALL), on_report=reports.append)
+        await made.record(*long_session(30, 12))
+        task = asyncio.create_task(made.compact(force=True))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        done = [one for one in reports if one.outcome == "applied"]
+        assert len(done) == len(made.control.history())
+        assert len(reports) <= 1
+        return len(done), len(made.control.history())
+
+    for step in range(40):
+        one, other = asyncio.run(once(step * 0.004))
+        told, committed = told + one, committed + other
+    assert told == committed
+
+
+def test_a_listener_never_makes_recording_fail(tmp_path: Path) -> None:
+    """The events are stored: whatever the listener or a look at the store would raise, the caller must not think that
+    they are not."""
+    for option in ("on_report", "observer"):
+        store = MemoryStore()
+        made = Session("s", store=store, policy=Policy.coding(run="background"), **{option: lambda one: 1 / 0})
+
+        def broken(key: object) -> None:
+            raise StoreError("the database is locked")
+
+        view, store.view = store.view, broken  # type: ignore[assignment, method-assign]
+        assert made.record(user("Hello."), assistant("Hello.")).seq == 2
+        store.view = view  # type: ignore[method-assign]
+
+
+def test_what_an_append_raised_is_told_with_the_event_up_to_which_it_is_dirty() -> None:
+    seen: list[object] = []
+    made = Session("s", policy=Policy.coding(run="background"), observer=seen.append, clock=FixedClock(7.0))
+    made.record(user("Hello."), assistant("Hello."), user("One more thing."))
+    assert [(one.what, one.wanted, one.time) for one in seen if isinstance(one, Raised)] == [("raised", 2, 7.0)]
+
+
+def test_a_session_that_is_deleted_and_made_again_raises_work_again(tmp_path: Path) -> None:
+    for store in (MemoryStore(), SQLiteStore(tmp_path / "a.db")):
+        made = Session("s", store=store, policy=Policy.coding(run="background"))
+        made.record(user("Hello."), assistant("Hello."))
+        made.control.delete()
+        assert store.backlog(2e9).dirty == 0
+        made.record(user("Hello again."), assistant("Hello."))
+        assert store.backlog(2e9).dirty == 1
+
+
+def test_a_second_refusal_is_heard_and_says_whose_it_is() -> None:
+    reports: list[Report] = []
+    refusal = ValueError("maximum context length is 20000 tokens, your messages resulted in 31000 tokens")
+    made = Session("s", policy=Policy.coding(run="manual"), on_report=reports.append, clock=FixedClock(9.0))
+    made.record(*long_session(40, 20))
+    made.request(window=100_000)
+    made.overflowed(refusal)
+    made.overflowed(refusal)
+    assert [(one.outcome, one.session, one.run, one.time) for one in reports] == [
+        ("applied", "s", "overflow", 9.0), ("failed", "s", "overflow", 9.0),
+    ]  # fmt: skip
+
+
+def test_listeners_of_a_refusal_may_wait_for_another_thread_that_uses_the_session() -> None:
+    def listen(report: Report) -> None:
+        ThreadPoolExecutor(1).submit(made.peek).result(timeout=20)
+
+    made = Session("s", policy=Policy.coding(run="manual"), on_report=listen)
+    made.record(*long_session(40, 20))
+    made.request(window=100_000)
+    made.overflowed(ValueError("maximum context length is 20000 tokens, your messages resulted in 31000 tokens"))
+
+
+def test_an_attempt_that_is_broken_off_is_billed_for_its_own_calls_alone() -> None:
+    reports: list[Report] = []
+    store = MemoryStore()
+    other = Attempt(time=2e9, outcome="failed", calls=3, model="theirs", usage=Usage(input=90_000))
+
+    def interrupted(ask: object) -> str:
+        store.note(made.key, other)
+        raise KeyboardInterrupt
+
+    made = Session("s", store=store, policy=Policy.coding(budget=SMALL), on_report=reports.append, model=interrupted)
+    made.record(*long_session(30, 12))
+    with pytest.raises(KeyboardInterrupt):
+        made.compact(force=True)
+    assert [call.model for call in reports[-1].calls] != ["theirs"]
+    assert reports[-1].usage.input < 90_000
+
+
+def test_one_past_behind_hooks_is_told_by_one_model_at_a_time() -> None:
+    calls: list[object] = []
+
+    def model(ask: object) -> str:
+        calls.append(ask)
+        time.sleep(0.05)
+        return GOOD
+
+    store = MemoryStore()
+    hooks = (EventHooks(on_append=lambda key, events: None),)
+    sessions = [
+        Session("s", store=store, policy=Policy.coding(budget=SMALL), model=model, hooks=hooks) for _ in range(4)
+    ]
+    sessions[0].record(*long_session(30, 12))
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = [one.outcome for one in pool.map(lambda one: one.compact(), sessions)]
+    assert outcomes.count("deferred") == 3

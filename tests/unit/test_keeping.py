@@ -18,8 +18,9 @@ FRAME = Frame(window=100_000)
 
 def view(*events: Any) -> View:
     return View(
-        key=Key(session="s"), checkpoint=None, kept=(), events=tuple(numbered(*events)), state=ScopeState(), head=9
-    )
+        key=Key(session="s"), checkpoint=None, kept=(), events=tuple(numbered(*events)), state=ScopeState(), head=9,
+        first_request=1,
+    )  # fmt: skip
 
 
 def pins(keep: Keep, *events: Any) -> set[int]:
@@ -86,3 +87,18 @@ def test_what_a_rule_protects_is_verbatim_in_every_request_after_ten_compactions
     assert {entry.reason for entry in kept} <= {
         "protected by policy.keep or by a hook", "the current request, verbatim behind the checkpoint",
     }  # fmt: skip
+
+
+def test_a_first_request_that_is_covered_already_leaves_its_place_to_no_later_one() -> None:
+    budget = {"landing_tokens": 3_000, "trigger_tokens": 5_000, "nothing_below": 3_000}
+    made = Session("s", policy=Policy.coding(run="manual", budget=budget))
+    made.record(user("The first request."), assistant("Done. " * 3_000), user("The second request."))
+    for number in range(20):
+        made.record(*tool_round(number, f"line {number} " + "some more words of a log " * 60))
+    assert made.compact(force=True).outcome == "applied"
+    for number in range(20, 40):
+        made.record(*tool_round(number, f"line {number} " + "some more words of a log " * 60))
+    rule = Policy.coding(run="manual", budget=budget, keep={"first_request": True})
+    made.record(assistant("Finished."), user("The third request."), assistant("Yes. " * 900))
+    assert made.compact(force=True, policy=rule).outcome == "applied"
+    assert 3 not in {entry.seq for entry in made.explain() if entry.status == "kept"}

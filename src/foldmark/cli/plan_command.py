@@ -99,8 +99,9 @@ def outside(
     imported = read_transcript(transcript, format, strict, session)
     store = MemoryStore()
     opened, _ = bring_in(imported, store, policy)
-    inside = f"{session}" if session in {info.session for info in store.sessions("local", "local")} else opened.name
-    return Session(inside, store=store, policy=policy, summarizer=summarizer)
+    known = {info.session for info in store.sessions(opened.key.tenant, opened.key.user)}
+    chosen = session if session in known else opened.name  # one of its sub-agents, or the transcript itself
+    return Session(chosen, store=store, policy=policy, summarizer=summarizer)
 
 
 def _window(window: int | None) -> int | None:

@@ -58,7 +58,7 @@ class Forwarding:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> tuple[Key, ...]:
+    ) -> tuple[Work, ...]:
         return self.inner.append(
             key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
         )

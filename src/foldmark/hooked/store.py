@@ -38,6 +38,7 @@ from foldmark.store import (
     Store,
     View,
     Where,
+    Work,
 )
 
 KEPT_READERS = 64
@@ -130,7 +131,7 @@ class HookedStore(Forwarding):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> tuple[Key, ...]:
+    ) -> tuple[Work, ...]:
         """As the inner store's; the `after` hooks are called behind it, in a thread of their own."""
         dirty = self.inner.append(
             key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising

@@ -129,7 +129,7 @@ class MemoryStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> tuple[Key, ...]:
+    ) -> tuple[Work, ...]:
         with self._lock:
             row = self._open(key)
             if row.log.head != head:
@@ -141,7 +141,7 @@ class MemoryStore:
             row.pieces += pieces
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
-            dirty = self._raise(row, events, now, raising)
+            dirty = self._raise(row, key, events, now, raising)
             info = row.info
             texts = {piece.seq: piece.text for piece in reversed(pieces)}
             row.info = msgspec.structs.replace(
@@ -308,17 +308,19 @@ class MemoryStore:
             if row.log.head:
                 self._works.want(key, row.log.head, now)
 
-    def _raise(self, row: Row, events: Sequence[Event], now: float, raising: Raising) -> tuple[Key, ...]:
-        dirty: list[Key] = []
+    def _raise(self, row: Row, key: Key, events: Sequence[Event], now: float, raising: Raising) -> tuple[Work, ...]:
+        dirty: list[Work] = []
+        if raising.enlist:
+            row.states.setdefault(viewpoint_of(key), ScopeState())
         if makes_whole_session(events, raising):
             row.states.setdefault(("", "all"), ScopeState())
         due = ends(row.log, events, raising)
-        for key, wanted in touched(row.scopes(), events, due, raising) if due or raising.not_before else ():
+        for each, wanted in touched(row.scopes(), events, due, raising) if due or raising.not_before else ():
             if wanted:
-                self._works.raise_for(key, wanted, now, raising.not_before)
-                dirty.append(key)
+                self._works.raise_for(each, wanted, now, raising.not_before)
+                dirty.append(Work(key=each, wanted=wanted, done=0))
             else:
-                self._works.move_on(key, raising.not_before)
+                self._works.move_on(each, raising.not_before)
         return tuple(dirty)
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:

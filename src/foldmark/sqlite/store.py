@@ -149,7 +149,7 @@ class SQLiteStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
-    ) -> tuple[Key, ...]:
+    ) -> tuple[Work, ...]:
         with self._lock:
             known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
             try:

@@ -66,10 +66,12 @@ def _existing(db: sqlite3.Connection, session: int, key: Key) -> list[Key]:
 
 def raise_work(
     db: sqlite3.Connection, known: Known, key: Key, events: Sequence[Event], now: float, raising: Raising
-) -> tuple[Key, ...]:
+) -> tuple[Work, ...]:
     """Mark the scopes dirty for which the new events are an end, and let the work of those that see any of them rest
     on. Returns the former."""
-    dirty: list[Key] = []
+    dirty: list[Work] = []
+    if raising.enlist:
+        enlist(db, known.id, key)
     if makes_whole_session(events, raising):
         enlist(db, known.id, Key(session=key.session))
     due = ends(known.log, events, raising)
@@ -79,7 +81,7 @@ def raise_work(
         scope, sees = viewpoint_of(each)
         if wanted:
             _mark_dirty(db, (known.id, put(scope), sees), wanted, now, raising.not_before)
-            dirty.append(each)
+            dirty.append(Work(key=each, wanted=wanted, done=0))
         else:
             db.execute(
                 f"UPDATE work SET not_before = max(not_before, ?) WHERE {_SAME} AND wanted > done AND not_before >= 0",
