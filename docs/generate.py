@@ -372,13 +372,18 @@ def option_row(typed: str, info: Any, kind: Any, given: Any) -> list[str]:
     what = {"bool": "", "int": " N", "float": " N", "Path": " FILE"}
     names = [getattr(one, "__name__", "") for one in (kind, *typing.get_args(kind))]
     word = next((what[name] for name in names if name in what), " TEXT") if isinstance(info, OptionInfo) else ""
-    after = "needed" if isinstance(info, ArgumentInfo) else "" if given in (None, "", False) else code(str(given))
+    is_needed = isinstance(info, ArgumentInfo) and given is inspect.Parameter.empty
+    after = "needed" if is_needed else "" if given in (None, "", False) else code(str(given))
     return [code(typed + word), info.help or "", after]
 
 
 def command_text(name: str, command: Any) -> str:
     found = list(parameters(command))
-    words = [typed for typed, info, _, _ in found if isinstance(info, ArgumentInfo)]
+    words = [
+        typed if given is inspect.Parameter.empty else f"[{typed}]"
+        for typed, info, _, given in found
+        if isinstance(info, ArgumentInfo)
+    ]
     usage = " ".join(["foldmark", name, *words, "[OPTIONS]"])
     rows = (option_row(*one) for one in found)
     return f"## {name}\n\n```text\n{usage}\n```\n\n{doc(command)}\n\n{table('option, meaning, default', rows)}"

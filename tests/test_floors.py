@@ -15,10 +15,11 @@ FLOORS: list[list[str]] = [
         *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
         *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices", "authors"],
         *["render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking", "failures"],
+        *["awaiting"],
     ],
     [
-        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "prefix"],
-        *["merging", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
+        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "merging"],
+        *["prefix", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
         *["around", "keeping", "raising", "dirtying"],
     ],
     [

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from foldmark.asking import Ask, Chore, Reply, info_of, is_async
+from foldmark.awaiting import unawaited
 from foldmark.errors import PolicyError
 
 Result = TypeVar("Result")
@@ -105,9 +106,7 @@ def timed(ask: Ask | Chore, *, monotonic: Callable[[], float] = time.monotonic) 
         return ask.run()
     started = monotonic()
     answer = ask.model(ask)
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
+    if unawaited(answer):
         raise PolicyError(_async_words(ask.model))
     return in_time(ask, answer, monotonic() - started)
 

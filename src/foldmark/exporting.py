@@ -4,13 +4,13 @@ there, and changes nothing of a session but the note of how far it was handed ov
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
 
 from foldmark.artifacts import Artifacts
+from foldmark.awaiting import unawaited
 from foldmark.checkpoint import Fact
 from foldmark.errors import NotFound, PolicyError
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
@@ -140,10 +140,7 @@ def _windows(store: Store, key: Key, start: int, head: int, batch: int) -> Itera
 
 
 def _give(sink: Sink, exported: Exported) -> None:
-    said = sink(exported)
-    if inspect.isawaitable(said):
-        if inspect.iscoroutine(said):
-            said.close()
+    if unawaited(sink(exported)):
         raise PolicyError("The sink is async, and nobody would await it: give one that returns when it has the events.")
 
 
@@ -179,8 +176,10 @@ def _cleaned_part(part: Part, redact: Redactor) -> Part:
 
 
 def _place(name: str, key: Key) -> str:
+    """Where a session's settings have the note of a sink and a scope. A scope may hold anything, so the name holds no
+    blank there: the first one ends it."""
     is_whole = key.sees == "all" and not key.scope
-    return NOTE + name + ("" if is_whole else f" {key.sees} {key.scope}")
+    return NOTE + name.replace("%", "%25").replace(" ", "%20") + ("" if is_whole else f" {key.sees} {key.scope}")
 
 
 def _start(store: Store, key: Key, info: SessionInfo, name: str) -> int:

@@ -12,10 +12,16 @@ import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.events import CONTINUES, Event, fingerprint, linked, named
+from foldmark.log import UNCHAINED, holds_call
 from foldmark.originals import whole
-from foldmark.sharing import UNCHAINED, Place, chained, found_in_scope, keyed
+from foldmark.sharing import Place, chained, found_in_scope, keyed, newest_chained
 from foldmark.store import HeldBack, Key, Match, Store
+from foldmark.tokens import event_tokens
 from foldmark.written import Read, restored
+
+TELLING = 200
+"""Tokens of messages that tell a past by themselves. Greetings and short questions are the same in many talks, and a
+past that is taken for another's shows its words to a stranger; a paragraph of someone's own hardly comes twice."""
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -24,7 +30,8 @@ class Followed(msgspec.Struct, frozen=True):
 
     `last_seq` is where an older copy ends (else the end of the log), `head` the end of the log that all of this was
     seen in, `seqs` the seq of every offered event, 0 for new ones, for our own messages and for what a hook kept out;
-    `held_back` are those of the new ones that it kept out now."""
+    `held_back` are those of the new ones that it kept out now, `held_before` counts those that it kept out when the
+    list came before: they are not in the log, and it was not asked again."""
 
     session: str
     new: tuple[Event, ...]
@@ -34,10 +41,11 @@ class Followed(msgspec.Struct, frozen=True):
     head: int = 0
     seqs: tuple[int, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
+    held_before: int = 0
 
 
 def follow(
-    store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True,
+    store: Store, key: Key, offered: Sequence[Event], *, root: str = "", retry: bool = True, told: bool = False,
     artifacts: Artifacts | None = None,
 ) -> Followed:  # fmt: skip
     """Find where a list of events goes on. `root` is the session whose forks are looked through beside `key`'s own.
@@ -46,7 +54,8 @@ def follow(
     a log (the caller trimmed its front); else a fork at the longest prefix. When the whole list matches and the
     log goes on behind it (a retry), it forks there. Messages that we wrote ourselves are recognised and skipped;
     should what they stand for be new in a fork, the recorded originals come in, with bodies from `artifacts`.
-    Control records take no part in the chain: those that are new come in, wherever they stand.
+    `told` says that a checkpoint of ours stood beside the list, in its system text. Control records take no part in
+    the chain: those that are new come in, wherever they stand.
 
     Where agents share a session, the list is the log of one scope: others' events stand between its own. There it is
     compared with what the scope sees too, and what is new in it and has no key gets the scope's.
@@ -59,8 +68,9 @@ def follow(
         reads = restored(offered, known)
         line = [read for read in reads if read.event.role not in UNCHAINED]
     first = next((event for event in offered if event.role not in UNCHAINED), None)
+    begins = first.plain if first else ""
     place, head = _settled(
-        store, key, root, line, is_ours=first is not None and known.get(first.plain) in ("", first.plain)
+        store, key, root, line, told=told or known.get(begins) == "", is_front=known.get(begins) == begins
     )
     there = msgspec.structs.replace(key, session=place.session)
     behind = chained(store.log(there, place.seq + 1, head))
@@ -108,13 +118,15 @@ def _grown(
     return [new if one is read else one for one in reads], [new if one is read else one for one in line], True
 
 
-def _settled(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> tuple[Place, int]:
+def _settled(
+    store: Store, key: Key, root: str, line: Sequence[Read], *, told: bool, is_front: bool
+) -> tuple[Place, int]:
     """The place and the head of its log, read before the log was looked at: whatever another writer appends in between
     makes an append at that head fail, and nobody can take it for an edit."""
     session = key.session
     while True:
         head = store.open(msgspec.structs.replace(key, session=session)).head
-        place = _find(store, key, root, line, is_ours=is_ours)
+        place = _find(store, key, root, line, told=told, is_front=is_front)
         if place.session == session:
             return place, head
         session = place.session
@@ -142,9 +154,10 @@ def _links(line: Sequence[Read], after: str = "") -> list[str]:
     return links
 
 
-def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: bool) -> Place:
+def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, told: bool, is_front: bool) -> Place:
     """The longest chained match, or a longer part of the list that ends a log. One message is enough for that where
-    the list begins with a message that we wrote (`is_ours`): a checkpoint may leave one long answer behind it."""
+    the list begins with a checkpoint of ours (`told`) or a message that we put in front of the tail (`is_front`): a
+    checkpoint may leave one long answer behind it."""
     if not line:
         return Place(key.session)
     best = found_in_scope(store, key, root, line)
@@ -158,34 +171,45 @@ def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, is_ours: b
         tail = store.ends(key, [read.plain for read in line[skipped:]]) if skipped < len(line) else None
         if tail and tail.count > best.count:
             best = Place(tail.session, tail.seq, tail.count, skipped)
-    if is_ours and best.count <= front < len(line):
-        end = _end(store, key)
+    if (told or is_front) and best.count <= front < len(line):
+        end = newest_chained(store, key, store.open(key).head)
         if end and end.plain == line[front].plain:
             return Place(key.session, end.seq, 1, front)
-    return best if best.count else _behind_a_checkpoint(store, key, line, front, is_ours=is_ours)
+    return best if best.count else _behind_a_checkpoint(store, key, line, front, told=told)
 
 
-def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: int, *, is_ours: bool) -> Place:
+def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: int, *, told: bool) -> Place:
     """Where a list begins behind a boundary and then takes another turn: what is covered stays the past of its fork.
-    Two messages of the tail tell it, or one that we wrote or that stands behind one of ours; a checkpoint in front of
-    nothing that is known tells the newest boundary."""
+
+    One message of the tail tells it behind a checkpoint of ours, or with one in it; else two, which say enough for that
+    (`_is_telling`). A checkpoint in front of nothing that is known tells the newest boundary."""
     checkpoints = store.checkpoints(key)
-    best = Place(key.session, checkpoints[-1].boundary, 0, front) if checkpoints and is_ours else Place(key.session)
+    best = Place(key.session)
+    if checkpoints and (told or _is_telling(line[:front])):
+        best = Place(key.session, checkpoints[-1].boundary, 0, front)
     if front == len(line):
         return best
-    least = 1 if is_ours or line[front].is_ours else 2
+    is_sure = told or _is_more_than_its_event(line, front)
     for made in reversed(checkpoints):
-        covered = chained(store.log(key, max(1, made.boundary - 99), made.boundary))
-        found = store.match(key, _links(line[front:], covered[-1].chain)) if covered else None
-        if found and found.count >= max(least, best.count + 1):
+        covered = newest_chained(store, key, made.boundary)
+        found = store.match(key, _links(line[front:], covered.chain)) if covered else None
+        if found and found.count > best.count and (
+            is_sure or (front + found.count > 1 and _is_telling(line[: front + found.count]))
+        ):  # fmt: skip
             best = Place(found.session, found.seq, found.count, front)
     return best
 
 
-def _end(store: Store, key: Key) -> Event | None:
-    """The newest event of the session that takes part in the chain; looked for among the last hundred."""
-    newest = chained(store.log(key, max(1, store.open(key).head - 99)))
-    return newest[-1] if newest else None
+def _is_more_than_its_event(line: Sequence[Read], at: int) -> bool:
+    """Whether we put words of ours into a message that stands for one event (merged with the checkpoint). One that
+    stands for several may be nothing but theirs, as a wire joined them."""
+    return line[at].is_ours and all(read.at != line[at].at for read in (*line[:at], *line[at + 1 :]))
+
+
+def _is_telling(line: Sequence[Read]) -> bool:
+    """Whether messages that are known say enough to tell whose past they are: one holds a call, or they are long."""
+    said = {read.at: read.event for read in line}.values()
+    return any(map(holds_call, said)) or sum(map(event_tokens, said)) >= TELLING
 
 
 def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match | None:

@@ -15,7 +15,7 @@ from math import log as logarithm
 import msgspec
 
 from foldmark.checkpoint import Checkpoint, Fact, Mark
-from foldmark.errors import IdConflict, NotFound
+from foldmark.errors import HasForks, HeadMoved, IdConflict, NotFound
 from foldmark.events import CONTINUES, Event, ToolCall, fingerprint, linked, to_json
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
@@ -25,7 +25,7 @@ State = dict[tuple[str, str], Fact]
 Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
 
 UNCHAINED = ("control", "system")
-"""Roles that take no part in the chain, and in no comparison of lists: they may come and go without breaking a match."""
+"""Roles that take no part in the chain and in no comparison of lists: they may come and go without breaking a match."""
 ATTEMPTS_SHOWN = 20
 """Newest attempts in a view, and as many of the older ones that asked a model: while models rest, what code makes must
 not push out why they rest."""
@@ -199,6 +199,18 @@ def no_session(name: str) -> NotFound:
 
 def no_event(name: str, session: str, head: int) -> NotFound:
     return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
+
+
+def still_there(session: str, ends: Mapping[str, int], heads: Mapping[str, int] | None) -> None:
+    """Whether what goes with a session is what somebody looked at: `ends` are the heads of all that goes. Raises
+    HasForks for one that is not in `heads`, HeadMoved for one that went on since. None: nobody looked."""
+    if heads is None:
+        return
+    if others := tuple(name for name in ends if name not in heads):
+        raise HasForks(session, others)
+    for name, head in ends.items():
+        if heads[name] != head:
+            raise HeadMoved(name, heads[name], head)
 
 
 def replaced(session: str) -> NotFound:

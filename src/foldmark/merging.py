@@ -16,7 +16,7 @@ from foldmark.events import Event, Image, Paste, Text
 from foldmark.warm import Recent
 
 MERGED = "merged"
-"""`meta` key of a message that begins with the checkpoint: how many of its tokens are the checkpoint's."""
+"""`meta` key of a message that begins with the checkpoint: how many of its tokens are the checkpoint's, and its id."""
 
 _HEAD = "checkpoint:"
 
@@ -40,7 +40,18 @@ def merged(made: Request) -> Request:
 
 def own_tokens(message: Event) -> int:
     """What the event of a message takes by itself, without a checkpoint that was put in front of it."""
-    return message.tokens - int(message.meta.get(MERGED, 0))
+    return message.tokens - _of_head(message)[0]
+
+
+def head_of_merged(message: Event) -> str:
+    """The id of the checkpoint's message that a message begins with; empty for one that is not merged."""
+    return _of_head(message)[1]
+
+
+def _of_head(message: Event) -> tuple[int, str]:
+    """(tokens, id) of the checkpoint's message in front; a caller's own `meta` may have anything under that name."""
+    tokens, _, head = message.meta.get(MERGED, "").partition(" ")
+    return (int(tokens), head) if tokens.isdecimal() and head.startswith(_HEAD) else (0, "")
 
 
 def _is_head(message: Event) -> bool:
@@ -71,7 +82,7 @@ def _joined(first: Event, second: Event) -> Event:
         second,
         parts=(*first.parts, *second.parts),
         tokens=first.tokens + second.tokens,
-        meta={**second.meta, MERGED: str(first.tokens)},
+        meta={**second.meta, MERGED: f"{first.tokens} {first.id}"},
     )
     _memory.put(place, _Pair(first, second, whole))
     return whole

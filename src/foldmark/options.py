@@ -184,8 +184,6 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     session_days: float | None = None
     """A session without a new event for so long goes as a whole, unless another one inherits from it. None: never."""
-    attempt_days: float | None = None
-    """Notes of attempts older than this go. None: never."""
 
 
 RANGES: tuple[tuple[str, str, float, float], ...] = (
@@ -217,6 +215,5 @@ RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("keep", "share", 0.0, 1.0),
     ("background", "idle_seconds", 0.0, 1e9),
     ("retention", "session_days", 0.0, 1e6),
-    ("retention", "attempt_days", 0.0, 1e6),
 )
 """(group, field, least, most): what a number may be."""

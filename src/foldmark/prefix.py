@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from foldmark.events import Event
+from foldmark.merging import head_of_merged
 from foldmark.warm import Recent, grows
 
 
@@ -38,6 +39,7 @@ def digest(messages: Sequence[Event], system: str = "") -> str:
 
 
 def _rows(messages: Iterable[Event]) -> bytes:
-    """One row a message. Seq and size tell its form: the forms of one event differ in size."""
-    rows = (f"{m.role} {m.seq} {m.tokens} {m.id if m.seq == 0 else m.chain}\n" for m in messages)
+    """One row a message. Seq and size tell its form: the forms of one event differ in size. What is put in front of one
+    (a checkpoint) has an id of its own."""
+    rows = (f"{m.role} {m.seq} {m.tokens} {m.id if m.seq == 0 else m.chain + head_of_merged(m)}\n" for m in messages)
     return "".join(rows).encode("utf-8", "surrogatepass")

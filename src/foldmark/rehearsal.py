@@ -72,7 +72,7 @@ class Rehearsal:
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         return self._store.sessions(tenant, user)
 
-    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
+    def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         return ()
 
     def hashes(self, tenant: str) -> set[str]:
@@ -212,6 +212,9 @@ class Rehearsal:
 
     def settle(self, work: Work, *, again: float | None = None) -> bool:
         return False
+
+    def works(self, key: Key) -> list[Work]:
+        return self._store.works(key)
 
     def backlog(self, now: float) -> Backlog:
         return self._store.backlog(now)

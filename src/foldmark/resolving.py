@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from foldmark.asking import Model, is_async
+from foldmark.awaiting import unawaited
 from foldmark.driving import refuse_async
 from foldmark.errors import PolicyError, SummarizerFailed
 from foldmark.summarizer import Occasion, Resolver, Summarizer, as_summarizer
@@ -55,9 +55,7 @@ def resolved(given: Resolver, occasion: Occasion, *, sync: bool) -> tuple[Summar
 
 
 def _usable(found: Any, sync: bool) -> Summarizer:
-    if inspect.isawaitable(found):
-        if inspect.iscoroutine(found):
-            found.close()
+    if unawaited(found):
         raise PolicyError(_ASYNC_RESOLVER)
     try:
         summarizer = as_summarizer(found)

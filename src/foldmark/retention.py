@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from foldmark.artifacts import Artifacts
-from foldmark.errors import HasForks, NotFound, PolicyError
+from foldmark.errors import HasForks, HeadMoved, NotFound, PolicyError
 from foldmark.policy import Policy
 from foldmark.store import Key, SessionInfo, Store
 
@@ -26,6 +26,7 @@ class Expired(msgspec.Struct, frozen=True, kw_only=True):
     `sessions` are in the order in which they went, what hangs on others first, and `artifacts` is how many bodies went
     with them (0 in a dry run). `kept_for_forks` are sessions that are old enough, each with those that hang on it and
     are not. `returned` were old when they were listed and were not any more, or had got a fork, when their turn came.
+    `at_work` are old, and a worker has a lease on a scope of them just now (in a dry run they stand in `sessions`).
     `unread` are sessions whose kept policy cannot be read, each with the reason: they stay.
     """
 
@@ -33,6 +34,7 @@ class Expired(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: int = 0
     kept_for_forks: dict[str, tuple[str, ...]] = {}
     returned: tuple[str, ...] = ()
+    at_work: tuple[str, ...] = ()
     unread: dict[str, str] = {}
 
 
@@ -53,7 +55,8 @@ def expire(
     which no policy is named follows the session that started it, and never goes alone. A session of which no event's
     time is known stays. `dry_run` erases nothing.
 
-    Each is looked at again right before it goes: one that got an event or a fork in between stays, with all above it.
+    Each goes in a transaction of its own, and only if it still ends where it did and nothing hangs on it: one that got
+    an event or a fork in between stays, with all above it. An event that comes later begins a new session.
     """
     now = time.time() if now is None else now
     where, held = Key(session="", tenant=tenant, user=user), store.artifacts if artifacts is None else artifacts
@@ -62,13 +65,19 @@ def expire(
         names = tuple(info.session for info in family.going())
         return Expired(sessions=names, kept_for_forks=family.kept(), unread=family.unread)
     gone: dict[str, None] = {}
-    returned: list[str] = []
+    returned, at_work = list[str](), list[str]()
     bodies = 0
     for info in family.going():
         started = time.time()
-        is_free = all(one in gone for one in family.below(info))
-        erased = _erased(store, where, info) if is_free else None
-        if erased is None:
+        if not all(one in gone for one in family.below(info)):
+            returned.append(info.session)
+            continue
+        try:
+            if _is_leased(store, msgspec.structs.replace(where, session=info.session), now):
+                at_work.append(info.session)
+                continue
+            erased = store.delete(msgspec.structs.replace(where, session=info.session), heads={info.session: info.head})
+        except (HasForks, HeadMoved, NotFound):  # somebody was quicker
             returned.append(info.session)
             continue
         gone[info.session] = None
@@ -76,22 +85,14 @@ def expire(
         bodies += held.delete(tenant, unshared, before=started)
     return Expired(
         sessions=tuple(gone), artifacts=bodies, kept_for_forks=family.kept(), returned=tuple(returned),
-        unread=family.unread,
+        at_work=tuple(at_work), unread=family.unread,
     )  # fmt: skip
 
 
-def _erased(store: Store, where: Key, seen: SessionInfo) -> tuple[str, ...] | None:
-    """Erase it, if it is as it was seen and nothing hangs on it; the hashes that nobody shares. None: it stays."""
-    rows = {info.session: info for info in store.sessions(where.tenant, where.user)}
-    found = rows.get(seen.session)
-    if found is None or (found.head, found.updated) != (seen.head, seen.updated):
-        return None
-    if any(info.parent == seen.session for info in rows.values()):
-        return None
-    try:
-        return store.delete(msgspec.structs.replace(where, session=seen.session))
-    except (HasForks, NotFound):  # somebody was quicker
-        return None
+def _is_leased(store: Store, key: Key, now: float) -> bool:
+    """Whether a worker is at it: its work would come to nothing. A lease that is taken later meets a session that is
+    gone, and the worker leaves it."""
+    return any(work.lease_until > now for work in store.works(key))
 
 
 class _Family:

@@ -398,9 +398,10 @@ class Store(Protocol):
     def event(self, key: Key, name: str) -> Event:
         """By seq of the lineage or by client id. Raises NotFound."""
 
-    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
+    def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         """Erase a session with all that hangs on it; returns the artifact hashes no other session of the
-        tenant shares. Raises HasForks, NotFound."""
+        tenant shares. With `heads` (of every session that may go, by id) only while each still ends there, in the same
+        transaction. Raises HasForks, also for what hangs on it and is not in `heads`; HeadMoved, NotFound."""
 
     def hashes(self, tenant: str) -> set[str]:
         """Artifact hashes that events of the tenant still refer to."""
@@ -426,6 +427,9 @@ class Store(Protocol):
         """The claimed work is done up to `work.wanted`, committed or not: frees the lease. With `again` it is not done
         and may be claimed from that time on. False when another worker holds it by now, or the session is gone (nothing
         is changed then)."""
+
+    def works(self, key: Key) -> list[Work]:
+        """The dirty scopes of the session and those with a lease, ordered as `scopes`. Raises NotFound."""
 
     def backlog(self, now: float) -> Backlog:
         """What waits, over all tenants."""

@@ -774,6 +774,23 @@ def test_a_child_session_goes_with_the_session_whose_call_started_it(store: Stor
     assert store.sessions("local", "local") == []
 
 
+def test_a_session_that_somebody_looked_at_is_deleted_only_as_it_was_seen(store: Store) -> None:
+    add(store, MAIN, user("1"), assistant("", ToolCall("c", "task")))
+    with pytest.raises(HeadMoved) as moved:
+        store.delete(MAIN, heads={"main": 1})
+    assert (moved.value.session, moved.value.expected, moved.value.found) == ("main", 1, 2)
+    child(store, "sub", "c")
+    with pytest.raises(HasForks) as unseen:
+        store.delete(MAIN, heads={"main": 2})
+    assert unseen.value.forks == ("sub",)
+    add(store, Key(session="sub"), user("2"))
+    with pytest.raises(HeadMoved):
+        store.delete(MAIN, heads={"main": 2, "sub": 0})
+    assert texts(store.log(MAIN))[0] == "1"
+    store.delete(MAIN, heads={"main": 2, "sub": 1})
+    assert store.sessions("local", "local") == []
+
+
 def test_deleting_what_is_not_there_says_so(store: Store) -> None:
     with pytest.raises(NotFound):
         store.delete(Key(session="nobody"))

@@ -738,3 +738,23 @@ def test_the_claim_sorts_nothing(tmp_path: Path) -> None:
     assert "USING INDEX work_dirty" in plan
     assert "TEMP B-TREE" not in plan
     store.close()
+
+
+def test_the_works_of_a_session_are_those_that_are_dirty_or_leased(store: Store) -> None:
+    side = msgspec.structs.replace(MAIN, scope="a", sees="lineage")
+    dirty(store, OTHER)
+    assert store.works(OTHER)[0].key == OTHER
+    with pytest.raises(NotFound):
+        store.works(MAIN)
+    store.enlist(side)
+    head = dirty(store)
+    assert [(work.key, work.wanted, work.done, work.lease_until) for work in store.works(MAIN)] == [
+        (MAIN, head, 0, 0.0),
+        (side, head, 0, 0.0),
+    ]
+    store.settle(claimed(store))  # the older one is that of the other session
+    work = claimed(store, now=20.0)
+    assert work.key.session == "main"
+    assert {one.key: one.lease_until for one in store.works(MAIN)}[work.key] == 25.0
+    assert store.settle(work)
+    assert [one.key for one in store.works(MAIN)] == [one for one in (MAIN, side) if one != work.key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,9 @@ def test_what_a_file_leaves_as_it_was_stays_proven(compacted: Desk) -> None:
     store = SQLiteStore(compacted.db)
     (info,) = store.sessions("local", "local")
     control = Session(info.session, store=store, policy=Policy.from_json(info.meta["policy"])).control
-    control.edit({"decisions": [{"text": "Read the files one by one, beginning with src/file_1.py", "refs": ["event:2"]}]})
+    control.edit(
+        {"decisions": [{"text": "Read the files one by one, beginning with src/file_1.py", "refs": ["event:2"]}]}
+    )
     assert control.history()[-1].narrative[0].verified
     told = json.loads(compacted.run("edit"))
     told["narrative"]["next_steps"] = ["Call Zebediah"]
@@ -351,9 +354,7 @@ def ledger(desk: Desk, *replies: Any, scope: str = "", clock: FixedClock = Fixed
 
     model = ScriptedModel(*[answer] * len(replies), name="gpt-5-mini", window=200_000)
     policy = Policy.coding(prices=Price(read=0.1, write=1.25, dollars_per_million=3.0))
-    made = Session(
-        "s", store=SQLiteStore(desk.db), model=model, policy=policy, scope=scope, clock=clock
-    )
+    made = Session("s", store=SQLiteStore(desk.db), model=model, policy=policy, scope=scope, clock=clock)
     return books, made
 
 
@@ -409,6 +410,14 @@ def test_scopes_lists_what_exists_and_how_far_each_is_compacted(desk: Desk) -> N
     assert (found["team/coder"]["version"], found["team/coder"]["boundary"]) == (0, None)
     assert found["team/coder"]["behind"] == found["team/coder"]["events"]
     assert "team/coder" in desk.run("scopes")
+    assert [row["dirty"] for row in rows] == [False, False]
+    store.want(whole.key, 0.0)
+    assert {row["scope"]: (row["dirty"], row["leased"]) for row in desk.json("scopes")} == {
+        "": (True, False),
+        "team/coder": (False, False),
+    }
+    store.claim(time.time(), 60)
+    assert {row["scope"]: row["leased"] for row in desk.json("scopes")} == {"": True, "team/coder": False}
 
 
 def test_history_and_undo_of_one_scope_leave_the_others_alone(desk: Desk) -> None:

@@ -114,3 +114,12 @@ def test_days_below_nothing_are_bad_input(desk: Desk) -> None:
     desk.run("gc", "--session-days", -1, code=2)
     assert "1000000" in desk.json("gc", "--session-days", 1e9, code=2)["message"].replace(",", "").replace(".0", "")
     assert desk.names() == {"old"}
+
+
+def test_a_session_that_a_worker_has_just_now_is_named_and_stays(desk: Desk) -> None:
+    session = desk.talk("old", 90)
+    desk.store.want(session.key, time.time())
+    assert desk.store.claim(time.time(), 60) is not None
+    assert desk.json("gc")["at_work"] == ["old"]
+    assert "session old stays: a worker is at it" in desk.run("gc")
+    assert desk.names() == {"old"}

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from scenes import applied, checked, child, classes, pairs_of, released, text_of
 from tellers import honest
@@ -152,8 +153,10 @@ def test_a_lock_has_an_owner_and_an_end(told: str, store: Any) -> None:
     assert [one and one.outcome for one in took] == ["applied"]
     assert report.outcome == "deferred"
     (made,) = dead.session.control.history()
+    later = msgspec.structs.replace(made, version=2)
     with pytest.raises(StaleBoundary):
-        store.commit(dead.session.key, made, expected=1, token=work.token)
+        store.commit(dead.session.key, later, expected=1, token=work.token)
+    store.commit(dead.session.key, later, expected=1)  # without the token it is one like any other
 
 
 WORKER = """

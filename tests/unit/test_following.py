@@ -22,6 +22,7 @@ from foldmark.events import (
     result,
     user,
 )
+from foldmark.following import follow
 from foldmark.importers import read
 from foldmark.importing import bring_in
 from foldmark.memory import MemoryStore
@@ -583,13 +584,13 @@ def test_another_turn_behind_a_checkpoint_forks_there_and_keeps_what_is_covered(
     """`same` messages of the tail stay, then the list takes another turn."""
     policy = Policy.coding(layout=layout, budget={"target_tokens": 3_000}, run="manual")
     made = Session("s", store=MemoryStore(), policy=policy, clock=lambda: 1_000.0)
-    made.record(
-        *long_session(40), assistant("File done. " * 900), user("Which port?"), assistant("8443."), user("Why?")
-    )
+    more = " It is the one of the gateway." * (30 if layout.get("checkpoint") else 0)  # nothing of ours is in that list
+    tail = [user("Which port?" + more), assistant("8443.")]
+    made.record(*long_session(40), assistant("File done. " * 900), *tail, user("Why?"))
     assert made.compact(force=True, window=64_000).outcome == "applied"
     boundary = made.control.history()[-1].boundary
     covered = texts(made)[:boundary]
-    stays = [user("Which port?"), assistant("8443.")][:same]
+    stays = tail[:same]
     turn = [user("Thanks."), assistant("Sure.")] if same == 2 else [assistant("9000."), user("No.")]
     payload = made.request(wire=wire, window=64_000).payload()[wire.MESSAGES]
     said = [one for one in payload if one.get("role") != "system"]
@@ -618,3 +619,84 @@ def test_one_message_that_was_said_behind_a_boundary_too_is_no_reason_to_go_on_f
     assert made.compact(force=True, window=64_000).outcome == "applied"
     made.request(window=64_000)
     assert made.follow([user("Why?"), assistant("Something else.")]).forked_at == 0
+
+
+GREETING = (user("hi"), assistant("Hello! How can I help you today?"))
+
+
+def greeted(*said: Event, layout: dict[str, Any] | None = None, wire: Any = None) -> Session:
+    """A session whose newest boundary stands right in front of `said`; what it covers tells of a salary. All of it went
+    out on `wire` before."""
+    policy = Policy.coding(layout=layout or {}, budget={"target_tokens": 3_000}, run="manual")
+    made = Session("s", store=MemoryStore(), policy=policy, clock=lambda: 1_000.0)
+    made.record(user("My salary is 91,000."), *long_session(40)[1:], assistant("Done. " * 900), *said)
+    if wire:
+        made.request(wire=wire, window=200_000)
+    assert made.compact(force=True, window=64_000).outcome == "applied"
+    boundary = made.control.history()[-1].boundary
+    assert texts(made)[boundary:] == [event.text for event in said]
+    return made
+
+
+def in_a_new_talk(made: Session, *said: Event) -> tuple[int | None, str]:
+    """(where a second talk under the same id forked, its first request)"""
+    other = Session("s", store=made.store, policy=made.policy, clock=lambda: 2_000.0)
+    found = other.follow([*said, user("I am somebody else. What do you know of me?")])
+    sent = other.request(window=64_000)
+    return found.forked_at, sent.system + str(sent.messages)
+
+
+@pytest.mark.parametrize("layout", [{}, {"merge": True}, {"checkpoint": "system"}], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_new_talk_that_begins_as_the_old_one_goes_on_gets_nothing_of_its_past(
+    layout: dict[str, Any], count: int
+) -> None:
+    made = greeted(*GREETING, user("Help me."), assistant("With what?"), user("Bye"), layout=layout)
+    forked, sent = in_a_new_talk(made, *[*GREETING, user("Help me.")][:count])
+    assert forked == 0
+    assert "salary" not in sent
+    assert "91,000" not in sent
+
+
+@pytest.mark.parametrize("wire", [openai_chat, anthropic, openai_responses, gemini], ids=lambda wire: str(wire.NAME))
+def test_nor_does_one_whose_greeting_went_out_in_a_form_that_the_wire_made(wire: Any) -> None:
+    """Neighbours in one message, or a step that begins the tail: the form is ours, its words are not."""
+    for said in ([user("hi"), user("there"), GREETING[1]], [assistant("Hello!"), user("hi"), user("there")]):
+        made = greeted(*said, assistant("Bye"), wire=wire)
+        list_of_theirs = wire.write("", (), said)[wire.MESSAGES]
+        read_again = wire.read_messages(list_of_theirs).events
+        forked, sent = in_a_new_talk(made, *read_again)
+        assert forked == 0
+        assert "salary" not in sent
+
+
+def test_nor_does_one_that_begins_with_the_words_of_a_request_that_was_kept() -> None:
+    """In the layout `system` what is kept stands in front of the tail as a message of its own: it is the user's."""
+    policy = Policy.coding(layout={"checkpoint": "system"}, budget={"target_tokens": 3_000}, run="manual")
+    made = Session("s", store=MemoryStore(), policy=policy, clock=lambda: 1_000.0)
+    made.record(user("My salary is 91,000."), *long_session(40)[1:], user("hi"), *tool_round(90, "row\n" * 9_000))
+    made.record(assistant("Hello!"))
+    assert made.compact(force=True, window=64_000).outcome == "applied"
+    assert "hi" in [message.text for message in made.request(window=64_000).messages]
+    forked, sent = in_a_new_talk(made, user("hi"), assistant("Hello! How can I help?"))
+    assert forked == 0
+    assert "salary" not in sent
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [[user("Which port? " + "It is the one of the gateway. " * 40), assistant("8443.")], tool_round(77, "eight rows")],
+    ids=["long", "a call"],
+)
+def test_a_list_behind_a_boundary_that_says_enough_of_its_own_keeps_its_past(tail: list[Event]) -> None:
+    made = greeted(*tail, user("Bye"))
+    forked, _ = in_a_new_talk(made, *tail)
+    assert forked == made.control.history()[-1].boundary + len(tail)
+
+
+def test_a_checkpoint_of_ours_in_the_system_text_tells_whose_past_a_short_list_is() -> None:
+    made = greeted(*GREETING, user("Bye"), layout={"checkpoint": "system"})
+    boundary, again = made.control.history()[-1].boundary, [*GREETING, user("Another turn")]
+    assert follow(made.store, made.key, again).forked_at == 0
+    assert follow(made.store, made.key, again, told=True).forked_at == boundary + 2
+    assert follow(made.store, made.key, [user("Another turn")], told=True).forked_at == boundary

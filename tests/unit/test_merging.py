@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from foldmark.assembly import assemble
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Request, Sizes, cost
 from foldmark.events import Event, Image, Opaque, Text, assistant, fingerprint, injected, user
-from foldmark.merging import merged, own_tokens
+from foldmark.merging import MERGED, merged, own_tokens
 from foldmark.options import Layout
+from foldmark.prefix import digest
 from foldmark.reports import Report
 from foldmark.wire import anthropic, gemini, openai_chat, openai_responses
 from making import numbered, tool_round
+
+replaced = msgspec.structs.replace
 
 CHECKPOINT = Checkpoint(version=2, boundary=9, text="CHECKPOINT", tokens=2)
 
@@ -49,6 +53,33 @@ def test_the_merged_message_stands_for_the_users_event_and_the_event_is_not_touc
     assert fingerprint(own) == fingerprint(user("Fix it."))
     assert whole.tokens == made.messages[0].tokens + own.tokens
     assert (own_tokens(whole), own_tokens(own)) == (own.tokens, own.tokens)
+
+
+@pytest.mark.parametrize("own", [{}, {MERGED: "much"}, {MERGED: "9 lives"}, {MERGED: "x checkpoint:1"}], ids=str)
+def test_a_note_of_that_name_that_a_caller_made_says_nothing(own: dict[str, str]) -> None:
+    made = request(user("Fix it.", meta=own), assistant("Yes."))
+    assert own_tokens(made.messages[1]) == made.messages[1].tokens
+    assert own_tokens(merged(made).messages[0]) == made.messages[1].tokens
+    assert digest(made.messages[1:]) == digest(request(user("Fix it."), assistant("Yes.")).messages[1:])
+
+
+CHANGED = {
+    "another version": (replaced(CHECKPOINT, version=3), Layout()),
+    "another frame": (CHECKPOINT, Layout(format=lambda text: "CHECKMATES")),
+    "one frame, then another": (CHECKPOINT, Layout(format=lambda text: "CHEWPOINTS")),
+}
+
+
+@pytest.mark.parametrize("join", [False, True], ids=["apart", "merged"])
+def test_every_change_of_the_head_changes_the_hash_of_the_prefix_though_the_size_stays(join: bool) -> None:
+    tail = (user("Fix it."), assistant("Yes."))
+    made = [
+        request(*tail, checkpoint=head, layout=layout) for head, layout in ((CHECKPOINT, Layout()), *CHANGED.values())
+    ]
+    made = [merged(one) if join else one for one in made]
+    assert len({one.messages[0].text for one in made[1:]}) > 1
+    assert len({digest(one.messages) for one in made}) == len(made)
+    assert len({sum(map(own_tokens, one.messages[-2:])) for one in made}) == 1
 
 
 def test_the_same_request_again_has_the_same_objects() -> None:

@@ -68,6 +68,7 @@ READS: dict[str, Writing] = {
     "event": lambda store, key: store.event(key, "4"),
     "hashes": lambda store, key: store.hashes(key.tenant),
     "scopes": lambda store, key: store.scopes(key),
+    "works": lambda store, key: store.works(key),
     "backlog": lambda store, key: store.backlog(5.0),
 }
 

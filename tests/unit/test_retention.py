@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,6 +223,25 @@ def test_a_session_that_somebody_else_erases_meanwhile_is_no_error(store: Store)
     assert names(store) == set()
 
 
+def test_a_session_that_a_worker_has_just_now_stays_until_it_is_done(store: Store) -> None:
+    made(store, "old", 60)
+    made(store, "fork", 60, kind="fork", parent="old", seq=2)
+    store.want(Key(session="fork"), NOW)
+    work = store.claim(NOW, 120.0)
+    assert work is not None
+    done = expire(store, now=NOW)
+    assert (done.sessions, done.at_work, done.returned) == ((), ("fork",), ("old",))
+    store.settle(work)
+    assert expire(store, now=NOW).sessions == ("fork", "old")
+
+
+def test_work_that_nobody_does_keeps_no_session(store: Store) -> None:
+    made(store, "old", 60)
+    store.want(Key(session="old"), NOW)
+    store.claim(NOW - 500, 120.0)
+    assert expire(store, now=NOW).sessions == ("old",)
+
+
 # -- as a rule
 
 TREES = st.lists(
@@ -306,3 +328,42 @@ def test_every_session_that_somebody_comes_back_to_stays_whole(tmp_path: Path) -
     assert set(done.returned) == set(back) == names(store)
     for name in back:
         assert [event.text for event in store.log(Key(session=name))][1:] == ["Done.", "Back."]
+
+
+WRITER = """
+import sys
+from foldmark import Session, SQLiteStore, user
+store = SQLiteStore(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for name in reversed(sys.argv[2:]):
+    Session(name, store=store).record(user("Back in " + name + "."))
+    print(name, flush=True)
+"""
+
+
+def test_another_process_that_records_while_sessions_go_loses_no_event(tmp_path: Path) -> None:
+    """Where the two meet, an event was first and its session stays whole, or the session was gone and the event begins
+    a new one."""
+    path = tmp_path / "f.db"
+    store = SQLiteStore(path)
+    before = [f"s{number}" for number in range(40)]
+    for name in before:
+        made(store, name, 60)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), *before], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    writer.stdin.write("go\n")
+    writer.stdin.flush()
+    done = expire(store, now=NOW)
+    out, _ = writer.communicate(timeout=60)
+    assert out.split() == before[::-1]
+    for name in before:
+        words = [event.text for event in store.log(Key(session=name))]
+        assert words[-1] == f"Back in {name}."
+        assert len(words) == (1 if name in done.sessions else 3)
+    assert set(done.sessions) | set(done.returned) == set(before)

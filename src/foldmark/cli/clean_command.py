@@ -56,6 +56,7 @@ def contract(done: Expired, orphans: int, *, dry_run: bool) -> dict[str, Any]:
         "session_artifacts": done.artifacts,
         "kept_for_forks": {name: list(others) for name, others in done.kept_for_forks.items()},
         "returned": list(done.returned),
+        "at_work": list(done.at_work),
         "unread": done.unread,
         "orphans": orphans,
     }
@@ -69,6 +70,8 @@ def _print(done: Expired, orphans: int, *, dry_run: bool) -> None:
         say(f"session {name} is old and stays for {', '.join(others[:3])}{more}")
     for name in done.returned:
         say(f"session {name} stays: it got an event or a fork just now")
+    for name in done.at_work:
+        say(f"session {name} stays: a worker is at it")
     for name, reason in done.unread.items():
         say(f"session {name} stays: its policy cannot be read. {reason}")
     if done.artifacts:

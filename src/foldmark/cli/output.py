@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -216,28 +215,6 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "money": attempt.money.text if attempt.money else None,
         "reasons": list(attempt.reasons),
     }
-
-
-def print_history(session: str, rows: Sequence[Mapping[str, Any]], misses: str) -> None:
-    """A table, oldest first, and what the cache missed."""
-    out = terminal()
-    if not rows:
-        out.tell(f"session {session}: nothing was compacted yet")
-    else:
-        out.tell(f"session {session}: {len(rows)} attempt(s)")
-        table = Table(box=None, pad_edge=False)
-        for column in ("when", "outcome", "trigger", "compaction", "up to", "tokens", "by", "cost"):
-            table.add_column(column, justify="right" if column == "tokens" else "left")
-        for row in rows:
-            by = f"{row['mode']} {row['model'] or ''}".strip() + (f" ({row['failure']})" if row["failure"] else "")
-            table.add_row(
-                f"{datetime.fromtimestamp(row['time'], UTC):%Y-%m-%d %H:%M}", row["outcome"], row["trigger"],
-                row["compaction"] or "", row["boundary"] or "", f"{row['before_tokens']:,} → {row['after_tokens']:,}",
-                cell(by), cell(row["money"] or ""),
-            )  # fmt: skip
-        out.print(table)
-    if misses:
-        out.tell(misses)
 
 
 def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str], *, every: bool) -> None:

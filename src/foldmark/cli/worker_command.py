@@ -5,11 +5,9 @@ how work is claimed and done.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -18,11 +16,10 @@ from foldmark.cli.endings import EXIT_CODES, INTERRUPTED, told
 from foldmark.cli.options import DEFAULT_DB, Db, SummarizerName, SummaryWindow
 from foldmark.cli.place import Place
 from foldmark.cli.summarizers import summarizer_of
-from foldmark.cli.terminal import say, say_json, terminal, whoever_reads
+from foldmark.cli.terminal import say, say_json, terminal
+from foldmark.cli.work_output import Speaker, backlog_json, backlog_text
 from foldmark.errors import PolicyError
-from foldmark.refs import compaction_ref, event_ref
-from foldmark.reports import COMMITTED, Observation, Raised, Report
-from foldmark.store import Backlog
+from foldmark.reports import Observation, Raised
 from foldmark.worker import Worker
 
 LOOK_SECONDS = 0.2
@@ -51,7 +48,7 @@ def work(
 ) -> None:
     """Compact in the background what appends have marked as dirty, until Ctrl-C or SIGTERM."""
     bell = _Bell()
-    speaker = _Speaker(as_json, every=once)
+    speaker = Speaker(as_json, every=once)
     with told(as_json):
         if once and drain:
             raise PolicyError("--once does one work and --drain all of it: name one of them.")
@@ -77,31 +74,10 @@ def queue(
         say(backlog_text(found))
 
 
-def backlog_json(found: Backlog) -> dict[str, Any]:
-    """The backlog as the JSON contract has it."""
-    return {
-        "dirty": found.dirty,
-        "leased": found.leased,
-        "resting": found.resting,
-        "oldest_seconds": round(found.oldest_seconds, 3),
-    }
-
-
-def backlog_text(found: Backlog) -> str:
-    """The backlog in a sentence."""
-    if not found.dirty:
-        return "nothing waits"
-    scopes = f"{found.dirty:,} scope{'' if found.dirty == 1 else 's'} dirty"
-    oldest = (
-        f"; the oldest that can be claimed has waited {found.oldest_seconds:,.0f} s" if found.oldest_seconds else ""
-    )
-    return f"{scopes}: {found.leased:,} in work, {found.resting:,} resting{oldest}"
-
-
 # -- how it runs
 
 
-def _once(worker: Worker, speaker: _Speaker) -> int:
+def _once(worker: Worker, speaker: Speaker) -> int:
     """One work, in this thread: the exit code. A signal gives its lease back and leaves the session as it was."""
     with _signals(_interrupt):
         try:
@@ -115,7 +91,7 @@ def _once(worker: Worker, speaker: _Speaker) -> int:
     return EXIT_CODES[report.outcome]
 
 
-def _on(worker: Worker, bell: _Bell, speaker: _Speaker, *, drain: bool, leaves: bool) -> int:
+def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: bool) -> int:
     """In threads: the exit code. With `drain` until nothing can be claimed, else until a signal, and then (unless it
     `leaves` at once) until nothing can be claimed. Another signal gives the leases back."""
     with _signals(lambda number, frame: bell.ring()), worker:
@@ -183,71 +159,3 @@ class _Bell:
         if isinstance(told, Raised) and told.what != "raised":
             with self._lock:
                 self.running += 1 if told.what == "claimed" else -1
-
-
-class _Speaker:
-    """Prints what was done, a line for each report, from any thread. A reader that is gone stops no work."""
-
-    def __init__(self, as_json: bool, *, every: bool) -> None:
-        self._json, self._every, self._lock = as_json, every, threading.Lock()
-        self.count = self.failed = 0
-
-    def hear(self, report: Report) -> None:
-        """Of reports that were not due nothing is printed, unless `every`."""
-        with self._lock:
-            self.count += report.outcome in COMMITTED
-            self.failed += report.outcome == "failed"
-            if report.outcome != "not_due" or self._every:
-                self._print(report)
-
-    def say(self, text: str) -> None:
-        """A line for people."""
-        if not self._json:
-            with self._lock:
-                whoever_reads(lambda: _flushed(lambda: say(text)))
-
-    def _print(self, report: Report) -> None:
-        line = (lambda: say_json(report_json(report))) if self._json else (lambda: say(report_text(report)))
-        whoever_reads(lambda: _flushed(line))
-
-
-def _flushed(tell: Callable[[], None]) -> None:
-    tell()
-    sys.stdout.flush()
-
-
-def report_json(report: Report) -> dict[str, Any]:
-    """A report as the JSON contract has it."""
-    usage = report.usage
-    return {
-        "time": report.time,
-        "outcome": report.outcome,
-        "session": report.session,
-        "scope": report.scope,
-        "run": report.run,
-        "trigger": report.trigger or None,
-        "text": report.text,
-        "compaction": compaction_ref(report.version) if report.version else None,
-        "boundary": event_ref(report.boundary) if report.boundary else None,
-        "before_tokens": report.before,
-        "after_tokens": report.after,
-        "mode": report.mode,
-        "model_calls": len(report.calls),
-        "prompt_tokens": usage.input,
-        "cached_tokens": usage.cache_read,
-        "output_tokens": usage.output,
-        "seconds": round(report.seconds, 3),
-        "failure": report.failure or None,
-    }
-
-
-def report_text(report: Report) -> str:
-    """A report in a line."""
-    when = datetime.fromtimestamp(report.time, UTC)
-    name = f"{report.session} {report.scope}".strip()
-    why = report.failure or report.trigger
-    said = f"{when:%Y-%m-%d %H:%M:%S} {name}: {report.outcome}{f' ({why})' if why else ''}"
-    if report.outcome in COMMITTED:
-        sizes = f"{report.before:,} → {report.after:,} tokens"
-        return f"{said}, {sizes}, {compaction_ref(report.version)} by {report.mode}, {report.seconds:.1f} s"
-    return f"{said}: {report.text}" if report.text else said

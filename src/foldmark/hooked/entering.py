@@ -16,11 +16,9 @@ from foldmark.errors import HookError, Vetoed, words_of_error
 from foldmark.events import Event, named
 from foldmark.hooked.checking import SEAL, checked, is_sealed, sealed, unsealed
 from foldmark.hooked.values import EventHooks, HeldBack, Hold
+from foldmark.log import UNCHAINED
+from foldmark.sharing import newest_chained
 from foldmark.store import Key, Store
-
-UNCHAINED = ("control", "system")
-LOOKED_BACK = 100
-"""Events among which the newest of the chain is looked for."""
 
 
 def passed(
@@ -129,11 +127,10 @@ def flags(events: Sequence[Event], held: Iterable[HeldBack], before: str) -> dic
     return out
 
 
-def newest_chained(store: Store, key: Key, head: int) -> str:
+def newest_message(store: Store, key: Key, head: int) -> str:
     """The fingerprint of the newest message in the log of the whole session, empty when there is none."""
-    whole = msgspec.structs.replace(key, scope="", sees="all")
-    events = store.log(whole, max(1, head - LOOKED_BACK + 1), head) if head else []
-    return next((event.plain for event in reversed(events) if event.chain), "")
+    newest = newest_chained(store, msgspec.structs.replace(key, scope="", sees="all"), head)
+    return newest.plain if newest else ""
 
 
 def _ever(plain: str) -> str:
@@ -149,8 +146,8 @@ def _digest(text: str) -> str:
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A message list without what hooks held back before: `places` of the events that are left, in the list of
-    `total`."""
+    """A message list without what hooks held back before: `places` of the events that are left (those to ask the hooks
+    about among them), in the list of `total`."""
 
     events: tuple[Event, ...]
     places: tuple[int, ...]
@@ -158,7 +155,7 @@ class Left(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> int:
-        """How many were held back before."""
+        """How many were held back before and are left out now."""
         return self.total - len(self.places)
 
     def seqs(self, found: Sequence[int]) -> tuple[int, ...]:
@@ -172,6 +169,10 @@ def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
 
     An event is one of those when it says the same, in this session or its family, behind the same recorded message.
     In front of the list nobody knows what stood before: there it is one when the rest of the list ends a log.
+
+    What the list ends with is left in it, where what stands before ends the log: a caller comes with it now, so the
+    hooks are asked (again). In the middle of a list nobody knows whether a message was said again or only sent again:
+    there it stays out, whatever the hooks would say today.
     """
     events = [named(event) for event in offered]
     ever = store.written(key, list(dict.fromkeys(_ever(event.plain) for event in events)))
@@ -194,6 +195,9 @@ def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
     rest = [_stands_for(events[at], known) for at in places if events[at].role not in UNCHAINED]
     if not (front and rest and store.ends(key, rest)):
         places = front + places
+    last = places[-1] + 1 if places else 0
+    if last < len(events) and before == newest_message(store, key, store.open(key).head):
+        places += range(last, len(events))
     return Left(tuple(events[at] for at in places), tuple(places), len(events))
 
 

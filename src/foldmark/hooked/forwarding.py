@@ -133,8 +133,8 @@ class Forwarding:
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         return self.inner.ends(key, plains)
 
-    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
-        return self.inner.delete(key, descendants=descendants)
+    def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
+        return self.inner.delete(key, descendants=descendants, heads=heads)
 
     def hashes(self, tenant: str) -> set[str]:
         return self.inner.hashes(tenant)
@@ -156,6 +156,9 @@ class Forwarding:
 
     def settle(self, work: Work, *, again: float | None = None) -> bool:
         return self.inner.settle(work, again=again)
+
+    def works(self, key: Key) -> list[Work]:
+        return self.inner.works(key)
 
     def backlog(self, now: float) -> Backlog:
         return self.inner.backlog(now)

@@ -7,6 +7,7 @@ A decision rests on the event and on earlier ones alone, so what stood in a requ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import RLock
 
 import msgspec
 
@@ -27,11 +28,13 @@ SHORT = 3
 
 class Reader:
     """The fold of one lineage for one reader. `withheld` holds the scope key of every event that is not shown, by seq,
-    `changed` every event that is shown otherwise than it is stored. `secret` keys the labels of redacted secrets."""
+    `changed` every event that is shown otherwise than it is stored. `secret` keys the labels of redacted secrets.
+    Whoever uses one holds its `lock`."""
 
     def __init__(self, key: Key, hooks: Sequence[EventHooks], secret: bytes = b"") -> None:
         self.key, self._hooks, self._redact = key, hooks, redactor(secret)
         self._whole = msgspec.structs.replace(key, scope="", sees="all")
+        self.lock = RLock()
         self._forget()
 
     def _forget(self) -> None:

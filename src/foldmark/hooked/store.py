@@ -7,22 +7,20 @@ search and load see goes through the read hooks; the stored rows stay as they ar
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from threading import RLock
+from contextlib import nullcontext, suppress
 
 import msgspec
 
 from foldmark.checkpoint import Fact, Unit
 from foldmark.errors import HookError, NotFound
 from foldmark.events import Event
-from foldmark.hooked.entering import Left, call_flag, flags, newest_chained, passed, with_its_call, without_held
+from foldmark.hooked.entering import Left, call_flag, flags, newest_message, passed, with_its_call, without_held
 from foldmark.hooked.forwarding import Forwarding
-from foldmark.hooked.showing import Reader, through
+from foldmark.hooked.landing import Line
+from foldmark.hooked.readers import READERS, Readers
+from foldmark.hooked.showing import through
 from foldmark.hooked.values import EventHooks, HeldBack, Landed
 from foldmark.log import newest
 from foldmark.refs import event_ref
@@ -41,20 +39,25 @@ from foldmark.store import (
     Work,
 )
 
-KEPT_READERS = 64
-"""Readers whose fold stays in the process, the last used ones."""
+FIRST = 50
+"""Events among which the first words of a user mostly stand."""
 
 logger = logging.getLogger("foldmark.hooked")
 
 
-def hooked(store: Store, *hooks: EventHooks) -> HookedStore:
+def hooked(store: Store, *hooks: EventHooks, readers: int | None = None) -> HookedStore:
     """The store with hooks round append and read. Several are called in order at append, in reverse order at read;
-    those of a store that has some already come last at append."""
-    return (
-        HookedStore(store.inner, (*hooks, *store.hooks))
-        if isinstance(store, HookedStore)
-        else HookedStore(store, hooks)
-    )
+    those of a store that has some already come last at append.
+
+    `readers` is how many readers (a session as one scope sees it) are kept in the process between reads: 1,024 when
+    nobody says, as many as the store that is wrapped has. With more than that in use, read hooks are called again for
+    every event of a session that was pushed out. Raises PolicyError for a number below 1.
+    """
+    if isinstance(store, HookedStore):
+        return HookedStore(
+            store.inner, (*hooks, *store.hooks), readers=store.readers if readers is None else readers, line=store.line
+        )
+    return HookedStore(store, hooks, readers=READERS if readers is None else readers)
 
 
 def as_recorded(store: Store) -> Store:
@@ -72,17 +75,15 @@ def unheld(store: Store, key: Key, events: Sequence[Event]) -> Left:
 class HookedStore(Forwarding):
     """Wraps `inner`; every method that a hook does not touch is the inner one."""
 
-    def __init__(self, inner: Store, hooks: Sequence[EventHooks]) -> None:
+    def __init__(
+        self, inner: Store, hooks: Sequence[EventHooks], *, readers: int = READERS, line: Line | None = None
+    ) -> None:
         super().__init__(inner)
-        self.hooks = tuple(hooks)
+        self.hooks, self.readers, self.line = tuple(hooks), readers, line or Line()
         self._reads = any(hook.on_read for hook in hooks)
         self._enters = any(hook.on_append for hook in hooks)
         self._after = [hook for hook in hooks if hook.after]
-        self._readers: OrderedDict[Key, Reader] = OrderedDict()
-        self._secret = b""
-        self._lock = RLock()
-        self._line: ThreadPoolExecutor | None = None
-        self._last: Future[None] | None = None
+        self._readers = Readers(self.hooks, readers)
 
     # -- events come in
 
@@ -100,7 +101,7 @@ class HookedStore(Forwarding):
             gone = {one.place for one in orphans}
             context = self.inner.context(key, [event for at, event in left.items() if at not in gone])
         if held:
-            self.inner.wrote(key, flags(events, held, newest_chained(self.inner, key, context.head)))
+            self.inner.wrote(key, flags(events, held, newest_message(self.inner, key, context.head)))
             _log_held(key, held)
         return msgspec.structs.replace(context, held_back=tuple(held)) if held else context
 
@@ -133,53 +134,29 @@ class HookedStore(Forwarding):
         raising: Raising = Raising(),
     ) -> tuple[Work, ...]:
         """As the inner store's; the `after` hooks are called behind it, in a thread of their own."""
-        dirty = self.inner.append(
-            key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
-        )
+        with self.line.of(key) if self._after and events else nullcontext():
+            dirty = self.inner.append(
+                key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
+            )
+            if self._after and events:
+                self.line.add(self._after, Landed(key, tuple(events), tuple(event_ref(event.seq) for event in events)))
         if self._after and events:
-            landed = Landed(key, tuple(events), tuple(event_ref(event.seq) for event in events))
-            with self._lock:
-                self._line = self._line or ThreadPoolExecutor(1, thread_name_prefix="foldmark-after")
-                self._last = self._line.submit(self._tell, landed)
+            self.line.go()
         return dirty
 
-    def _tell(self, landed: Landed) -> None:
-        for hook in self._after:
-            try:
-                assert hook.after
-                said = hook.after(landed)
-                if inspect.iscoroutine(said):
-                    said.close()
-                    raise HookError("It is async, and nobody would await it: give a plain function.")
-            except Exception:
-                name, where = hook.called(hook.after or self._tell), landed.key.session
-                logger.exception("The hook %s failed after an append to session %r; the events stand.", name, where)
-
     def drain(self, timeout_seconds: float | None = None) -> None:
-        """Wait until the `after` hooks of all appends so far were called. Raises TimeoutError."""
-        if self._last is not None:
-            self._last.result(timeout_seconds)
+        """Wait until the `after` hooks of all appends so far were called, those through stores that were made of this
+        one (or that it was made of) too. Raises TimeoutError."""
+        self.line.drain(timeout_seconds)
 
     # -- what is read
-
-    def _reader(self, key: Key) -> Reader:
-        with self._lock:
-            reader = self._readers.get(key)
-            if reader is None:
-                self._secret = self._secret or self.inner.view(key).secret  # one for all sessions of a store
-                reader = self._readers[key] = Reader(key, self.hooks, self._secret)
-                while len(self._readers) > KEPT_READERS:
-                    self._readers.popitem(last=False)
-            self._readers.move_to_end(key)
-            return reader.catch_up(self.inner)
 
     def view(self, key: Key) -> View:
         """As the inner store's, of what the reader is shown. The checkpoint is the scope's, as it was written."""
         view = self.inner.view(key)
         if not self._reads:
             return view
-        with self._lock:
-            reader = self._reader(key)
+        with self._readers.of(self.inner, key) as reader:
             return msgspec.structs.replace(
                 view,
                 kept=tuple(reader.show(view.kept)),
@@ -193,16 +170,16 @@ class HookedStore(Forwarding):
         events = self.inner.log(key, first, last)
         if not self._reads:
             return events
-        with self._lock:
-            return self._reader(key).show(events)
+        with self._readers.of(self.inner, key) as reader:
+            return reader.show(events)
 
     def event(self, key: Key, name: str) -> Event:
         """As the inner store's. Raises NotFound for an event that is withheld too."""
         event = self.inner.event(key, name)
         if not self._reads:
             return event
-        with self._lock:
-            shown = self._reader(key).show([event])
+        with self._readers.of(self.inner, key) as reader:
+            shown = reader.show([event])
         if not shown:
             raise NotFound(f"event:{name}", f"Session {key.session!r} has no event {name!r} that this reader may see.")
         return shown[0]
@@ -210,8 +187,8 @@ class HookedStore(Forwarding):
     def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
         if not self._reads:
             return self.inner.covered(key, upto, limit=limit)
-        with self._lock:
-            reader, asked = self._reader(key), max(0, limit)
+        with self._readers.of(self.inner, key) as reader:
+            asked = max(0, limit)
             while True:  # what is left out must not cost the others their places
                 _, facts, units = self.inner.covered(key, upto, limit=asked)
                 shown = reader.units(units)
@@ -224,11 +201,8 @@ class HookedStore(Forwarding):
     def tally(self, key: Key) -> Tally:
         if not self._reads:
             return self.inner.tally(key)
-        with self._lock:
-            reader = self._reader(key)
-            if not reader.hides:
-                return self.inner.tally(key)
-            return reader.tally(self.inner)
+        with self._readers.of(self.inner, key) as reader:
+            return reader.tally(self.inner) if reader.hides else self.inner.tally(key)
 
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
         """As the inner store's, without what the reader is not shown. `pieces` and `frequencies` stay those of all that
@@ -246,8 +220,8 @@ class HookedStore(Forwarding):
     def _found(self, key: Key, found: Found) -> Found | None:
         if found.session:
             key = msgspec.structs.replace(key, session=found.session, scope="", sees="all")
-        with self._lock:
-            return self._reader(key).found(found)
+        with self._readers.of(self.inner, key) as reader:
+            return reader.found(found)
 
     # -- a title is made of the first user's words as they are stored: a reader who is not shown those gets none
 
@@ -255,11 +229,17 @@ class HookedStore(Forwarding):
         if not self._reads or not info.title:
             return info
         whole = msgspec.structs.replace(key, session=info.session, scope="", sees="all")
-        with suppress(NotFound, HookError), self._lock:  # erased meanwhile; a hook that fails shows nothing
-            first = next((event for event in self.inner.log(whole) if event.is_user), None)
+        with suppress(NotFound, HookError):  # erased meanwhile; a hook that fails shows nothing
+            first = self._first_words(whole)
             if first is None or through(self.hooks, whole, first) is first:
                 return info
         return msgspec.structs.replace(info, title="")
+
+    def _first_words(self, whole: Key) -> Event | None:
+        for first, last in ((1, FIRST), (FIRST + 1, None)):
+            if found := next((event for event in self.inner.log(whole, first, last) if event.is_user), None):
+                return found
+        return None
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         return self._titled(key, self.inner.open(key, info=info))
@@ -274,10 +254,7 @@ class HookedStore(Forwarding):
 
     def close(self) -> None:
         """Waits for the `after` hooks, then closes the inner store."""
-        with self._lock:
-            line, self._line = self._line, None
-        if line is not None:
-            line.shutdown(wait=True)
+        self.line.close()
         self.inner.close()
 
 

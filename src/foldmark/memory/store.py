@@ -26,6 +26,7 @@ from foldmark.log import (
     no_event,
     no_session,
     replaced,
+    still_there,
     title_of,
     viewpoint_of,
 )
@@ -77,13 +78,14 @@ class MemoryStore:
             mine = [self._info(row) for name, row in reversed(self._rows.items()) if name[:2] == (tenant, user)]
         return sorted(mine, key=lambda info: info.updated, reverse=True)
 
-    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
+    def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         with self._lock:
             row = self._row(key)
             doomed = [row, *self._below(row, children=True)]
             forks = [other.name[2] for other in doomed[1:] if other.info.kind == "fork"]
             if forks and not descendants:
                 raise HasForks(key.session, tuple(forks))
+            still_there(key.session, {other.name[2]: other.log.head for other in doomed}, heads)
             gone: set[str] = set()
             for other in doomed:
                 gone |= hashes(other)
@@ -334,6 +336,11 @@ class MemoryStore:
     def settle(self, work: Work, *, again: float | None = None) -> bool:
         with self._lock:
             return self._works.settle(work, again)
+
+    def works(self, key: Key) -> list[Work]:
+        with self._lock:
+            self._row(key)
+            return self._works.of_session(key)
 
     def backlog(self, now: float) -> Backlog:
         with self._lock:

@@ -164,6 +164,12 @@ class Works:
         row = self.find(work.key)
         return row if row and row.token == work.token else None
 
+    def of_session(self, key: Key) -> list[Work]:
+        """What is dirty or leased in a session."""
+        rows = self.rows.get(_name(key), {}).values()
+        open_ones = [row.claimed() for row in rows if row.is_dirty or row.lease_until]
+        return sorted(open_ones, key=lambda work: viewpoint_of(work.key))
+
     def backlog(self, now: float) -> Backlog:
         """What waits. Work that is leased does not rest, whatever its row says."""
         leased = sum(row.lease_until > now for row in self.dirty.values())

@@ -27,6 +27,7 @@ from foldmark.log import (
     no_event,
     no_session,
     replaced,
+    still_there,
 )
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
@@ -97,13 +98,15 @@ class SQLiteStore:
         db = self._db
         return [sessions.info_of(db, row) for row in sessions.rows_of_user(db, tenant, user)]
 
-    def delete(self, key: Key, *, descendants: bool = False) -> tuple[str, ...]:
+    def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         with self._writing() as db:
             known = self._get(key)
             doomed = [known.row, *below(db, known.id, children=True)]
             forks = [get(row.name) for row in doomed[1:] if row.kind == "fork"]
             if forks and not descendants:
                 raise HasForks(key.session, tuple(forks))
+            ends = {get(row.name): sessions.row_of(db, row.id).head for row in doomed} if heads is not None else {}
+            still_there(key.session, ends, heads)
             gone = erase(db, known, doomed, key.tenant)
             for row in doomed:
                 self._known.pop((key.tenant, key.user, get(row.name)), None)
@@ -344,6 +347,10 @@ class SQLiteStore:
     def settle(self, work: Work, *, again: float | None = None) -> bool:
         with self._writing() as db:
             return work_rows.settle(db, work, again)
+
+    def works(self, key: Key) -> list[Work]:
+        with self._reading() as db:
+            return work_rows.of_session(db, key)
 
     def backlog(self, now: float) -> Backlog:
         with self._reading() as db:

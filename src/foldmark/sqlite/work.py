@@ -202,6 +202,26 @@ def _names(work: Work) -> tuple[object, ...]:
     return put(key.tenant), put(key.user), put(key.session), put(scope), sees, work.token
 
 
+def of_session(db: sqlite3.Connection, key: Key) -> list[Work]:
+    """What is dirty or leased in a session. Raises NotFound."""
+    found = find_row(db, key)
+    if found is None:
+        raise no_session(key.session)
+    rows = db.execute(
+        "SELECT scope, sees, wanted, done, token, lease_until, since, attempts FROM work "
+        "WHERE session = ? AND (wanted > done OR lease_until > 0)",
+        (found[0].id,),
+    ).fetchall()
+    works = [
+        Work(
+            key=Key(session=key.session, tenant=key.tenant, user=key.user, scope=get(scope), sees=sees),
+            wanted=wanted, done=done, token=token, lease_until=lease_until, since=since, attempts=attempts,
+        )
+        for scope, sees, wanted, done, token, lease_until, since, attempts in rows
+    ]  # fmt: skip
+    return sorted(works, key=lambda work: viewpoint_of(work.key))
+
+
 def backlog(db: sqlite3.Connection, now: float) -> Backlog:
     """What waits. Work that is leased does not rest, whatever its row says."""
     dirty, leased, resting = db.execute(

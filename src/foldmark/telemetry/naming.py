@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite
+from threading import Lock
 from typing import get_args
 
 from foldmark.failures import FailureKind
@@ -60,18 +61,17 @@ def trigger(text: str) -> str:
 
 
 class Names:
-    """The names that were let out so far, by sort: at most `most` of each."""
+    """The names that were let out so far, by sort: at most `most` of each, whoever asks."""
 
     def __init__(self, most: int = MOST_NAMES) -> None:
-        self._most = most
+        self._most, self._lock = most, Lock()
         self._seen: dict[str, set[str]] = {}
 
     def __call__(self, sort: str, name: str) -> str:
         """The name, or `other` when there are too many of its sort."""
-        seen = self._seen.setdefault(sort, set())
-        if name in seen:
+        with self._lock:
+            seen = self._seen.setdefault(sort, set())
+            if name not in seen and len(seen) >= self._most:
+                return OTHER
+            seen.add(name)
             return name
-        if len(seen) >= self._most:
-            return OTHER
-        seen.add(name)
-        return name
