@@ -224,7 +224,7 @@ def test_a_plan_reads_well_on_a_terminal() -> None:
     session.control.pin("event:2")
     lines = str(session.control.plan(force=True)).split("\n")
     assert [line.split()[0] for line in lines[:9]] == [
-        "applied", "goes", "kept", "stays", "size", "boundary", "asks", "price", "cache",
+        "plan", "goes", "kept", "stays", "size", "boundary", "asks", "price", "cache",
     ]  # fmt: skip
     assert len(lines) <= 11
     assert max(map(len, lines)) < 160

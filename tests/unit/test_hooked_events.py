@@ -26,7 +26,8 @@ from foldmark.events import (
 )
 from foldmark.hooked import EventHooks, HeldBack, Hold, Left
 from foldmark.hooked.checking import SEAL, checked, is_sealed, sealed, unsealed
-from foldmark.hooked.entering import call_flag, flags, passed, without_held
+from foldmark.hooked.entering import call_flag, flags, passed
+from foldmark.hooked.leaving import without_held
 from foldmark.hooked.showing import Reader, through
 from foldmark.memory import MemoryStore
 from foldmark.store import Key

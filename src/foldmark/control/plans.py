@@ -88,7 +88,8 @@ class Preview(Plan, frozen=True, kw_only=True):
 
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
-    yield plan.outcome, " ".join(filter(None, (f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
+    would = f"would be {plan.outcome}" if plan.version else plan.outcome
+    yield "plan", " ".join(filter(None, (would, f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
     if plan.version:
         yield "goes", _listed(plan.goes)
         if plan.kept:

@@ -1,6 +1,6 @@
 """Hooks round append and read: a store that wraps another one. Knows nothing of flows and sessions."""
 
-from foldmark.hooked.entering import Left
+from foldmark.hooked.leaving import Left
 from foldmark.hooked.store import HookedStore, as_recorded, hooked, unheld
 from foldmark.hooked.values import EventHooks, HeldBack, Hold, Landed
 

@@ -1,4 +1,4 @@
-"""Events on their way in: each passes the hooks, and what was held back once is known again when a list is sent anew.
+"""Events on their way in: each passes the hooks, and it is remembered what they held back.
 
 Fingerprints are those of the events as they arrived, whatever a hook makes of them: so a re-sent list matches. What a
 hook held back is not in the log and takes no part in its chain; `written` remembers it together with the recorded
@@ -7,7 +7,7 @@ message in front of it. Knows nothing of stores beyond the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -120,7 +120,7 @@ def flags(events: Sequence[Event], held: Iterable[HeldBack], before: str) -> dic
     out: dict[str, str] = {}
     for at, event in enumerate(events):
         if one := places.get(at):
-            out |= {_ever(one.plain): "", _behind(before, one.plain): ""}
+            out |= {ever_flag(one.plain): "", behind_flag(before, one.plain): ""}
             out |= {call_flag(name): "" for name in one.calls}
         elif event.role not in UNCHAINED:
             before = named(event).plain
@@ -133,74 +133,15 @@ def newest_message(store: Store, key: Key, head: int) -> str:
     return newest.plain if newest else ""
 
 
-def _ever(plain: str) -> str:
+def ever_flag(plain: str) -> str:
+    """Under which name it is remembered that a message was held back somewhere."""
     return _digest(f"held {plain}")
 
 
-def _behind(before: str, plain: str) -> str:
+def behind_flag(before: str, plain: str) -> str:
+    """Under which name it is remembered that one was held back behind that recorded message (empty: none)."""
     return _digest(f"held {plain} behind {before}")
 
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-class Left(msgspec.Struct, frozen=True):
-    """A message list without what hooks held back before: `places` of the events that are left (those to ask the hooks
-    about among them), in the list of `total`."""
-
-    events: tuple[Event, ...]
-    places: tuple[int, ...]
-    total: int
-
-    @property
-    def held(self) -> int:
-        """How many were held back before and are left out now."""
-        return self.total - len(self.places)
-
-    def seqs(self, found: Sequence[int]) -> tuple[int, ...]:
-        """The seq of every event of the list, 0 for those that were left out, given the seqs of those that are left."""
-        by_place = dict(zip(self.places, found, strict=True))
-        return tuple(by_place.get(at, 0) for at in range(self.total))
-
-
-def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
-    """The list without the events that hooks held back when it came before, so that the rest matches the log.
-
-    An event is one of those when it says the same, in this session or its family, behind the same recorded message.
-    In front of the list nobody knows what stood before: there it is one when the rest of the list ends a log.
-
-    What the list ends with is left in it, where what stands before ends the log: a caller comes with it now, so the
-    hooks are asked (again). In the middle of a list nobody knows whether a message was said again or only sent again:
-    there it stays out, whatever the hooks would say today.
-    """
-    events = [named(event) for event in offered]
-    ever = store.written(key, list(dict.fromkeys(_ever(event.plain) for event in events)))
-    if not ever:
-        return Left(tuple(events), tuple(range(len(events))), len(events))
-    known = store.written(key, [event.plain for event in events])
-    front: list[int] = []
-    places: list[int] = []
-    before = ""
-    for at, event in enumerate(events):
-        if _ever(event.plain) in ever:
-            if store.written(key, [_behind(before, event.plain)]):
-                continue
-            if not places:
-                front.append(at)
-                continue
-        places.append(at)
-        if event.role not in UNCHAINED:
-            before = _stands_for(event, known) or before
-    rest = [_stands_for(events[at], known) for at in places if events[at].role not in UNCHAINED]
-    if not (front and rest and store.ends(key, rest)):
-        places = front + places
-    last = places[-1] + 1 if places else 0
-    if last < len(events) and before == newest_message(store, key, store.open(key).head):
-        places += range(last, len(events))
-    return Left(tuple(events[at] for at in places), tuple(places), len(events))
-
-
-def _stands_for(event: Event, known: Mapping[str, str]) -> str:
-    """The fingerprint of the recorded message that an offered one is, or was made of; empty for words of ours."""
-    return known.get(event.plain, event.plain).rpartition(",")[2].partition("@")[0]

@@ -16,9 +16,10 @@ import msgspec
 from foldmark.checkpoint import Fact, Unit
 from foldmark.errors import HookError, NotFound
 from foldmark.events import Event
-from foldmark.hooked.entering import Left, call_flag, flags, newest_message, passed, with_its_call, without_held
+from foldmark.hooked.entering import call_flag, flags, newest_message, passed, with_its_call
 from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.landing import Line
+from foldmark.hooked.leaving import Left, without_held
 from foldmark.hooked.readers import READERS, Readers
 from foldmark.hooked.showing import through
 from foldmark.hooked.values import EventHooks, HeldBack, Landed
