@@ -83,13 +83,14 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consulted:
-    """The hooks of one attempt: whom the plan is shown to, the plan that was shown (None until then), and the note of
-    an attempt that was broken off."""
+    """The hooks of one attempt: whom the plan is shown to, the plan that was shown (None until then), the note of an
+    attempt that was broken off, and the version of the record that it `was` to replace."""
 
     def __init__(self, around: Around | None) -> None:
         self._around = around
         self.planned: Planned | None = None
         self.broken: Attempt | None = None
+        self.was: int | None = None
 
     @property
     def wants(self) -> bool:

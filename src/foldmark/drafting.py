@@ -63,6 +63,8 @@ def approved(
 ) -> Generator[Any, Any, tuple[Trial, tuple[Span, Checkpoint] | Report]]:
     """What your code says to the plan: nothing, or events to protect (then it is drafted anew), or no. It is asked
     without the session's lock: a person may be behind it. Raises PolicyError for what a hook may not say."""
+    if hooks is not None:
+        hooks.was = trial.version
     if isinstance(made, Report) or hooks is None or not hooks.wants:
         return trial, made
     said = yield Chore(partial(hooks.ask, planned(trial, made[0])))

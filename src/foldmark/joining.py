@@ -7,6 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from foldmark.drafts import Request
+from foldmark.refs import compaction_ref
 from foldmark.reports import Attempt, Call, Report
 from foldmark.store import Key, View
 from foldmark.summarizer import Occasion
@@ -33,9 +34,11 @@ def moved(made: Request, compaction: Report, key: Key) -> Request:
     return made.with_report(msgspec.structs.replace(made.report, warnings=(said, *made.report.warnings)))
 
 
-def broken(error: BaseException, note: Attempt | None) -> Report:
+def broken(error: BaseException, note: Attempt | None, stands: int = 0) -> Report:
     """An attempt that an error or an interrupt ended, with what its calls had cost by then (`note`: what was noted of
-    it). The error is raised all the same; its words stay with it."""
+    it). `stands` is a version that is there since it began: an error may come behind a commit that went through. The
+    error is raised all the same; its words stay with it."""
+    state = f"{compaction_ref(stands)} stands now" if stands else "the session is as it was"
     name = type(error).__name__
     calls = (
         (Call(model=note.model, mode=note.mode, usage=note.usage, seconds=note.seconds, failure="cancelled"),)
@@ -43,9 +46,10 @@ def broken(error: BaseException, note: Attempt | None) -> Report:
         else ()
     )
     return Report(
-        outcome="failed", text=f"Broken off ({name}); the session is as it was.", reasons=(name,), calls=calls,
+        outcome="failed", text=f"Broken off ({name}); {state}.", reasons=(name,), calls=calls,
         failure="error" if isinstance(error, Exception) else "cancelled", mode=note.mode if note else "code",
         trigger=note.trigger if note else "", before=note.before if note else 0,
+        version=stands,
     )  # fmt: skip
 
 

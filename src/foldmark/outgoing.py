@@ -6,6 +6,7 @@ A method is told the line that it is about: a session may move on while a model 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ class Outgoing:
         self._framing = Framing(policy)
         self._awaited: Sent | None = None  # the last request built here, until its reply comes
         self._last: Request | None = None  # the last request built here
-        self._raised: list[Work] = []  # work that what came in has raised, until somebody is told
+        self._raised: deque[Work] = deque()  # work that what came in has raised, until somebody is told
 
     def policy(self, line: Line, given: Policy | None = None) -> Policy:
         """The policy for the model that runs: the one `given` for this once, else the session's."""
@@ -116,8 +117,11 @@ class Outgoing:
 
     def tell_raised(self) -> None:
         """Tell the observer which scopes got work since the last time. To be called without the lock."""
-        while self._raised:
-            work = self._raised.pop(0)
+        while True:
+            try:
+                work = self._raised.popleft()
+            except IndexError:  # another thread told the rest
+                return
             key, now = work.key, self._clock()
             self._notices.raised(
                 Raised(what="raised", session=key.session, scope=key.scope, wanted=work.wanted, time=now)

@@ -16,11 +16,14 @@ from foldmark.errors import PolicyError, words_of_error
 from foldmark.events import Event
 from foldmark.options import Tail
 from foldmark.policy import Policy
+from foldmark.profiles import Profile, profile_of_call
 from foldmark.rounds import Round, border, newest_user, rounds, unanswered
 from foldmark.store import View
 
 MARKER_TOKENS = 24
 """What the marker in place of a missing result costs, as a message (see `assembly.NO_RESULT`)."""
+_APPROVALS = ("approv", "confirm")
+"""What the names of tools hold that ask for a yes, which no other words give."""
 KEPT_HEADING = 12
 """Tokens of the line that names a kept event inside the checkpoint's message."""
 
@@ -53,12 +56,13 @@ def select(
     somebody has chosen: whole rounds up to there go, whatever the shares say, but never the newest whole round.
 
     The tail is at least the newest whole round (and any round with an open call), at most the tail's share of the
-    landing; the checkpoint never gets less than 2,000 tokens for it. What `policy.tail` holds back besides stays raw up
-    to half the cap.
+    landing; the checkpoint never gets less than 2,000 tokens for it. A call that waits for an approval stays raw up to
+    there, whatever was said since. What `policy.tail` holds back besides stays raw up to half the cap.
     """
     all_rounds = rounds(events)
     if upto is None:
-        stay, warnings = _tail(all_rounds, held_from(events, policy.tail, now), policy, room, more)
+        waits, held = asked_from(events, policy.profiles), held_from(events, policy.tail, now)
+        stay, warnings = _tail(all_rounds, held, waits, policy, room, more)
     else:
         stay, warnings = _behind(all_rounds, upto), ()
     going = all_rounds[: len(all_rounds) - len(stay)]
@@ -121,6 +125,20 @@ def held_from(events: Sequence[Event], tail: Tail, now: float) -> int:
     return events[-newest].seq if newest > 0 else events[-1].seq + 1
 
 
+def asked_from(events: Sequence[Event], profiles: Sequence[Profile] = ()) -> int:
+    """The seq of the first call that still waits for a person's yes; none: behind the newest. Whoever gives it answers
+    that call, hours and many messages later. A question counts until the user says something: that may be the answer.
+    """
+    spoken = newest_user(events)
+    waiting = [
+        event.seq
+        for event, call in unanswered(events)
+        if profile_of_call(call, profiles).role == "asks"
+        and (spoken is None or spoken.seq < event.seq or any(word in call.name.lower() for word in _APPROVALS))
+    ]
+    return min(waiting, default=events[-1].seq + 1 if events else 1)
+
+
 def _chosen(events: Sequence[Event], tail: Tail) -> int:
     if tail.choose is None:
         return 0
@@ -153,7 +171,7 @@ def _since(events: Sequence[Event], moment: float) -> int:
 
 
 def _tail(
-    all_rounds: Sequence[Round], held: int, policy: Policy, room: Room, more: int
+    all_rounds: Sequence[Round], held: int, waits: int, policy: Policy, room: Room, more: int
 ) -> tuple[list[Round], tuple[str, ...]]:
     """The newest rounds that stay raw, and a warning when more should be held back than fits."""
     limit = min(room.landing * policy.tail.share, room.landing - CHECKPOINT_FLOOR) + more
@@ -162,7 +180,12 @@ def _tail(
     for one in reversed(all_rounds):
         size = cost(one.events)
         wanted = one.events[-1].seq >= held
-        if finished >= policy.tail.minimum_rounds and used + size > (max(limit, room.cap // 2) if wanted else limit):
+        most = max(limit, room.cap // 2) if wanted else limit
+        if one.events[-1].seq >= waits:
+            most = max(most, room.landing - CHECKPOINT_FLOOR)
+        if finished >= policy.tail.minimum_rounds and used + size > most:
+            if one.events[-1].seq >= waits and not wanted:
+                return stay, (f"The call of event:{waits} waits for an approval and is covered: too much came since.",)
             said = (
                 f"Events from event:{held} on should stay raw; those before event:{stay[0].events[0].seq} would take "
                 f"more than half of the cap of {room.cap:,} tokens and are covered.",

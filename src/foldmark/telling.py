@@ -58,7 +58,7 @@ def tell(
     try:
         made = yield from _told_once(store, policy, given, occasion, sync, steps, hooks)
     except BaseException as error:
-        once = told(signed(broken(error, hooks.broken), occasion, began, clock()))
+        once = told(signed(broken(error, hooks.broken, _stands(store, occasion, hooks.was)), occasion, began, clock()))
         if isinstance(error, Exception):
             yield from _outside(once)
         once()
@@ -67,6 +67,17 @@ def tell(
     if hooks.wants or on_report:
         yield from _outside(told(report))
     return report
+
+
+def _stands(store: Store, occasion: Occasion, was: int | None) -> int:
+    """The version that is there since an attempt began that wanted to replace `was`; 0 for none that is known of."""
+    if was is None:
+        return 0
+    try:
+        made = store.view(occasion.key).checkpoint
+    except Exception:  # the store is what failed
+        return 0
+    return made.version if made and made.version > was else 0
 
 
 class Once:

@@ -7,6 +7,7 @@ import logging
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,7 +36,7 @@ from foldmark.reports import Call, Change, Looked, Raised, Report
 from foldmark.store import Backlog
 from foldmark.telemetry import FORM_INVALID, INSTRUMENTS, LABELS, OpenTelemetry, measures
 from foldmark.telemetry.instruments import OF_THE_ARTICLE
-from foldmark.telemetry.naming import FAILURES, MOST_NAMES, OTHER, is_name, named, trigger
+from foldmark.telemetry.naming import FAILURES, MOST_NAMES, OTHER, Names, is_name, named, trigger
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "foldmark"
@@ -502,6 +503,22 @@ class Broken:
         if name.startswith("create_"):
             return lambda *args, **options: self
         raise RuntimeError("the exporter is gone")
+
+
+class Slow(str):
+    """A name that lets other threads run whenever it is looked up or put into a set."""
+
+    def __hash__(self) -> int:
+        time.sleep(0.0005)
+        return super().__hash__()
+
+
+def test_no_more_names_get_out_when_many_threads_bring_new_ones_at_once() -> None:
+    names = Names(5)
+    with ThreadPoolExecutor(8) as pool:
+        out = list(pool.map(lambda number: names("model", Slow(f"m{number}")), range(64)))
+    assert len({str(name) for name in out} - {OTHER}) == 5
+    assert names("scope", "another sort") == "another sort"
 
 
 def test_a_broken_provider_is_logged_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:

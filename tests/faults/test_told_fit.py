@@ -138,6 +138,9 @@ def test_the_summarisers_room_comes_from_its_own_window() -> None:
     """S-FIT-07: the agent has a window of 12K, the summariser one of 200K: it reads 40K of history in one request."""
     session, model = telling(honest, policy=WHOLE, window=200_000)
     session.record(user("Find the leak."), *(event for n in range(60) for event in said_at_length(n)))
+    plan = session.control.plan(force=True, window=12_000)
+    assert plan.asks
+    assert (plan.window, plan.asks.window) == (12_000, 200_000)
     request = checked(session, window=12_000)
     assert request.tokens.total < 12_000
     assert [(ask.part, ask.parts) for ask in model.asks] == [(1, 1)]

@@ -348,6 +348,18 @@ def test_success_is_said_once_and_only_behind_the_commit(way: str, told: str, st
     assert works == (["claimed", "again", "claimed", "done"] if way in BACKGROUND else [])
 
 
+@pytest.mark.parametrize("way", ["caller", "worker"])
+def test_a_commit_whose_answer_got_lost_is_not_told_as_if_nothing_had_been_written(way: str, store: Any) -> None:
+    """S-DUR-07, turned round: the store has it, and the line to the store broke behind that."""
+    reports: list[Report] = []
+    one = lived(way, store, on_report=reports.append)
+    one.record(user("Go."), *PAST)
+    refusing(store, "commit", StoreError("the line broke"), after=True)
+    failing(one.compacted)
+    assert (applied(one.session), len(reports)) == (1, 1)
+    assert "is as it was" not in reports[0].text
+
+
 @pytest.mark.parametrize("end", ["beaten", "vetoed", "refused", "gone", "in vain"])
 def test_every_end_of_a_workers_attempt_is_said_once_and_is_true(end: str, store: Any) -> None:
     """S-DUR-07: whatever becomes of an attempt, it has one report."""

@@ -258,3 +258,22 @@ def test_a_dry_run_lists_what_the_compaction_then_covers_and_undo_restores_it(wa
     assert [event.seq for event in plan.stays] == [seq for seq in found if seq > report.boundary]
     one.session.control.undo()
     assert one.session.peek().payload() == before
+
+
+@pytest.mark.parametrize("focus", ["", "only the shell results", "event:70"])
+@pytest.mark.parametrize("told", TOLD)
+def test_what_is_selected_goes_and_the_focus_has_no_say_in_it(focus: str, told: str, store: Any) -> None:
+    """S-OBS-05: `upto` selects, `focus` says how: the plan lists the ids, the compaction covers just those, and undo
+    restores the prompt."""
+    one = lived("caller", store, told)
+    one.record(user("Go."), *PAST)
+    one.session.request()
+    before = one.session.peek().payload()
+    plan = one.session.control.plan(force=True, focus=focus, upto="event:41")
+    report = one.session.compact(force=True, focus=focus, upto="event:41")
+    assert (report.outcome, report.boundary, plan.boundary) == ("applied", 41, 41)
+    found = classes(one.session)
+    assert [event.seq for event in plan.goes] == [seq for seq, status in found.items() if status == "covered"]
+    assert all(found[seq] == "raw" for seq in range(42, 82))
+    one.session.control.undo()
+    assert one.session.peek().payload() == before

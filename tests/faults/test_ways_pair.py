@@ -132,7 +132,6 @@ def test_an_approval_that_comes_behind_twelve_messages_is_read_and_breaks_nothin
         assert "request_approval" in text_of(request.payload())
 
 
-@pytest.mark.xfail(strict=True, reason="selection: only a call that nothing was said behind holds the boundary")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_call_that_waits_for_an_approval_is_not_covered_behind_twelve_messages_either(way: str, store: Any) -> None:
     """S-PAIR-12: two compactions with the call waiting behind twelve chat messages: it is raw all the time, until its

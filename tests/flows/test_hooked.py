@@ -210,10 +210,11 @@ def test_a_tagged_event_is_seen_by_its_scopes_and_raises_work_there(store: Store
     session.record(*offered)
     assert [event.text for event in store.log(billing)] == ["charge twice?", "No."]
     assert store.log(other) == []
-    work = store.claim(10.0, 30.0)
-    assert work is not None
-    assert (work.key.scope, work.wanted) == ("billing", 2)
-    assert store.claim(10.0, 30.0) is None
+    found = []
+    while work := store.claim(10.0, 30.0):
+        found.append((work.key.scope, work.wanted))
+        store.settle(work)
+    assert sorted(found) == [("", 2), ("billing", 2)]
     assert store.log(MAIN)[0].meta["by"] == "hook"
     assert session.follow(offered).new == ()
 
@@ -226,13 +227,14 @@ def test_a_list_whose_events_were_changed_or_held_back_is_known_the_next_time(st
     messages = [user(f"card {PIN}"), injected("heartbeat"), assistant("Noted."), injected("heartbeat")]
     session.follow(messages)
     assert log_of(session) == ["card [pin]", "Noted."]
-    for more in (user("next"), injected("heartbeat"), assistant("Done.")):
+    for more, told in ((user("next"), (1, 1)), (injected("heartbeat"), (0, 1)), (assistant("Done."), (1, 1))):
         messages.append(more)
         found = session.follow(messages)
-        assert (found.forked_at, len(found.new) + len(found.held_back)) == (None, 1)
+        assert (found.forked_at, (len(found.new), len(found.held_back))) == (None, told)
         assert session.follow(messages).new == ()
     assert session.follow(messages).seqs == (1, 0, 2, 0, 3, 0, 4)
-    assert session.follow(messages).known == 7
+    again = session.follow(messages)
+    assert (again.known + again.held_before, again.held_back) == (7, ())
     assert session.follow([m for m in messages if "heartbeat" not in m.text]).new == ()  # the caller dropped them
     assert log_of(session) == ["card [pin]", "Noted.", "next", "Done."]
     assert [info.session for info in store.sessions("local", "local")] == ["main"]
@@ -275,7 +277,112 @@ def test_following_tells_what_was_held_back_and_counts_it_nowhere_else(store: St
     assert [(one.reason, one.hook) for one in found.held_back] == [("a heartbeat", "quiet")]
     assert found.known == 0
     again = session.follow([user("a"), injected("heartbeat"), assistant("b"), user("c")])
-    assert (len(again.new), again.held_back, again.known) == (1, (), 3)
+    assert (len(again.new), again.held_back, again.known + again.held_before) == (1, (), 3)
+
+
+class Gate:
+    """A hook that holds back what asks for it while it is shut, and counts what it was asked about."""
+
+    def __init__(self) -> None:
+        self.shut, self.asked = True, list[str]()
+
+    def __call__(self, key: Key, events: tuple[Event, ...]) -> list[Event | Hold]:
+        self.asked += [event.text for event in events]
+        return [Hold("shut") if self.shut and "ok" in event.text else event for event in events]
+
+
+def test_what_a_list_ends_with_is_asked_about_again_and_recorded_once_the_hook_lets_it_pass(store: Store) -> None:
+    gate = Gate()
+    session = on(store, EventHooks(on_append=gate))
+    messages = [user("do it"), assistant("Shall I?"), user("ok")]
+    assert len(session.follow(messages).held_back) == 1
+    assert len(session.follow(messages).held_back) == 1, "whoever comes with it is told again"
+    gate.shut = False
+    found = session.follow(messages)
+    assert ([event.text for event in found.new], found.held_back, found.forked_at) == (["ok"], (), None)
+    messages.append(assistant("done"))
+    for _ in range(2):
+        assert session.follow(messages).forked_at is None
+    assert log_of(session) == ["do it", "Shall I?", "ok", "done"]
+    assert session.follow(messages).seqs == (1, 2, 3, 4)
+
+
+def test_what_was_held_back_stays_out_once_a_message_behind_it_is_recorded(store: Store) -> None:
+    gate = Gate()
+    session = on(store, EventHooks(on_append=gate))
+    messages = [user("do it"), assistant("Shall I?"), user("ok"), assistant("done")]
+    session.follow(messages)
+    gate.shut = False
+    gate.asked.clear()
+    assert session.follow([*messages, user("on")]).forked_at is None
+    assert gate.asked == ["on"]
+    assert log_of(session) == ["do it", "Shall I?", "done", "on"]
+    session.record(user("ok"))  # by itself it is asked about
+    assert log_of(session)[-1] == "ok"
+
+
+def test_an_older_copy_that_ends_with_what_was_held_back_is_no_new_turn(store: Store) -> None:
+    session = on(store, EventHooks(on_append=Gate()))
+    messages = [user("do it"), assistant("Shall I?"), user("ok"), assistant("done")]
+    session.follow(messages)
+    for count in range(1, 5):
+        found = session.locate(messages[:count], retry=False)
+        assert (found.new, found.forked_at, session.name) == ((), None, "main")
+    for _ in range(2):  # as a retry it forks, once
+        on(store, EventHooks(on_append=Gate())).follow(messages[:3])
+        assert len(store.sessions("local", "local")) == 2
+
+
+def test_what_was_recorded_by_itself_where_it_was_held_back_before_is_known_in_the_list(store: Store) -> None:
+    gate = Gate()
+    session = on(store, EventHooks(on_append=gate))
+    messages = [user("do it"), assistant("Shall I?"), user("ok")]
+    session.follow(messages)
+    gate.shut = False
+    session.record(user("ok"), assistant("done"))
+    found = session.follow([*messages, assistant("done"), user("on")])
+    assert (len(found.new), found.forked_at) == (1, None)
+    assert session.follow([*messages, assistant("done"), user("on")][1:]).forked_at is None  # its front was cut off
+
+
+def test_a_list_of_another_talk_loses_nothing_that_was_held_back_here(store: Store) -> None:
+    gate = Gate()
+    session = on(store, EventHooks(on_append=gate))
+    session.follow([user("do it"), assistant("Shall I?"), user("ok"), assistant("done")])
+    gate.shut = False
+    session.follow([user("something else"), assistant("Shall I?"), user("ok"), assistant("well")])
+    assert log_of(session) == ["something else", "Shall I?", "ok", "well"]
+
+
+says = st.sampled_from(["ok", "ok", "yes", "no"])
+turns = st.lists(st.tuples(st.lists(st.tuples(st.booleans(), says), max_size=3), st.booleans()), max_size=8)
+
+
+@settings(max_examples=80)
+@given(turns=turns, is_unique=st.booleans(), again=st.booleans())
+def test_a_hook_that_changes_its_mind_loses_and_doubles_nothing(
+    turns: list[tuple[list[tuple[bool, str]], bool]], is_unique: bool, again: bool
+) -> None:
+    """Against the plain oracle: whatever stands behind the last recorded message is offered, and recorded when the hook
+    lets it pass; what stands in front of it stays as it was."""
+    store, gate = MemoryStore(), Gate()
+    messages: list[Event] = [user("Begin.")]
+    recorded = [False]
+    for number, (new, shut) in enumerate(turns):
+        for at, (is_user, word) in enumerate(new):
+            text = f"{word} {number} {at}" if is_unique or "ok" not in word else word
+            messages.append(user(text) if is_user else assistant(text))
+            recorded.append(False)
+        gate.shut = shut
+        session = on(store, EventHooks(on_append=gate))
+        for _ in range(1 + again):
+            found = session.follow(messages)
+            last = max((at for at, there in enumerate(recorded) if there), default=-1)
+            for at in range(last + 1, len(messages)):
+                recorded[at] = not (shut and "ok" in messages[at].text)
+            assert found.forked_at is None
+            assert log_of(session) == [m.text for m, there in zip(messages, recorded, strict=True) if there]
+            assert found.known + len(found.held_back) + found.held_before + len(found.new) == len(messages)
 
 
 def test_what_was_held_back_in_one_place_may_be_said_in_another(store: Store) -> None:
@@ -343,7 +450,7 @@ def test_following_a_growing_list_through_hooks_never_forks_and_records_each_eve
     held = {c.id for message in messages if "heartbeat" in message.text for c in message.calls}
     kept = [m for m in messages if "heartbeat" not in m.text and not (m.result and m.result.call_id in held)]
     assert again.new == ()
-    assert again.known == len(messages)
+    assert again.known + again.held_before + len(again.held_back) == len(messages)
     assert log_of(session) == [message.text.replace(PIN, "[pin]") for message in kept]
     assert session.name == "main"
 

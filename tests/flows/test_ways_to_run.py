@@ -267,3 +267,17 @@ def test_one_past_behind_hooks_is_told_by_one_model_at_a_time() -> None:
     with ThreadPoolExecutor(4) as pool:
         outcomes = [one.outcome for one in pool.map(lambda one: one.compact(), sessions)]
     assert outcomes.count("deferred") == 3
+
+
+def test_many_threads_that_record_tell_of_each_work_once() -> None:
+    seen: list[Raised] = []
+    made = Session("s", policy=Policy.coding(run="background"), observer=seen.append)
+
+    def talk(number: int) -> None:
+        for turn in range(20):
+            made.record(user(f"{number} {turn}"), assistant("Yes."))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(talk, range(6)))
+    raised = [one.wanted for one in seen if isinstance(one, Raised)]
+    assert sorted(raised) == list(range(2, 242, 2))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldmark import Policy, Session
+from foldmark.checkpoint import Fact
 from foldmark.events import Event, Text, ToolResult, assistant, injected, result, user
 from foldmark.hooked import EventHooks, Hold, hooked
 from foldmark.memory import MemoryStore
@@ -126,3 +127,32 @@ def test_lists_taken_over_from_requests_and_lists_cut_in_front_bring_only_what_i
     assert found.new == ()
     assert found.forked_at is None
     assert own.name == "own"
+
+
+refs = st.lists(st.integers(1, 9), max_size=3).map(tuple)
+facts = st.lists(st.tuples(st.integers(1, 9), refs, st.booleans()), min_size=1, max_size=6)
+
+
+@given(facts=facts, hidden=st.sets(st.integers(1, 9), max_size=4), keys=st.lists(st.sampled_from("ab"), min_size=9),
+       sees=st.sampled_from(["all", "exact"]))  # fmt: skip
+def test_a_fact_is_shown_exactly_where_every_event_that_it_rests_on_is(
+    facts: list[tuple[int, tuple[int, ...], bool]], hidden: set[int], keys: list[str], sees: Any
+) -> None:
+    """Withheld by a hook or not seen by the scope, the event itself or one of `refs`: it is all one."""
+    inner = MemoryStore()
+    whole, key = Key(session="main"), Key(session="main", scope="a", sees=sees)
+    events = [user(f"words {at}", scope=keys[at - 1]) for at in range(1, 10)]
+    made = [
+        Fact(seq=seq, kind="pin", key=str(refs[0] if refs else 1), value="", scope=keys[seq - 1]) if is_pin else
+        Fact(seq=seq, kind="decision", key=f"{number}", value=f"fact {number}", refs=refs, scope=keys[seq - 1])
+        for number, (seq, refs, is_pin) in enumerate(facts)
+    ]  # fmt: skip
+    inner.append(whole, inner.context(whole, events).new, head=0, facts=made, now=1.0)
+    store = hooked(inner, EventHooks(on_read=lambda key, event: None if event.seq in hidden else event))
+    shown = {event.seq for event in store.log(key)}
+    by_scope = inner.covered(key, 9, limit=0)[1]
+    rests = {id(one): {one.seq, *one.refs, *([int(one.key)] if one.kind == "pin" else [])} for one in by_scope}
+    state, found, _ = store.covered(key, 9, limit=0)
+    assert found == [one for one in by_scope if not rests[id(one)] & hidden]
+    assert all({one.seq, *one.refs} <= shown for one in found)
+    assert all(one in found for one in state.values())

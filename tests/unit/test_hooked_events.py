@@ -114,13 +114,16 @@ def test_held_events_are_known_behind_the_message_they_stood_behind_alone() -> N
     events = [user("a"), user("held"), assistant("b", call("x", 9)), user("held")]
     held = [HeldBack(place=1, reason="", hook="", plain=named(events[1]).plain)]
     store.wrote(KEY, flags(events, held, ""))
+    assert without_held(store, KEY, events).held == 0  # nothing of it is recorded: the hooks are asked about all
+    assert without_held(store, KEY, events[1:]).held == 0  # nobody knows what stood in front: nothing is lost
+    recorded = [events[0], events[2], events[3]]
+    store.append(KEY, store.context(KEY, recorded).new, head=0, now=1.0)
     found = without_held(store, KEY, events)
     assert found.places == (0, 2, 3)
     assert (found.held, found.seqs([5, 6, 7])) == (1, (5, 0, 6, 7))
     assert without_held(store, KEY, [user("held"), user("a")]).held == 0
-    assert without_held(store, KEY, events[1:]).held == 0  # nobody knows what stood in front: nothing is lost
-    recorded = [events[0], events[2], events[3]]
-    store.append(KEY, store.context(KEY, recorded).new, head=0, now=1.0)
+    assert without_held(store, KEY, events[:2]).held == 1  # an older copy
+    assert without_held(store, KEY, [*events, user("held")]).places == (0, 2, 3, 4)  # said again: the hooks are asked
     assert without_held(store, KEY, events[1:]).places == (1, 2)  # the rest ends the log
     assert call_flag("c1") != call_flag("c2")
     assert Left((), (), 0).seqs([]) == ()

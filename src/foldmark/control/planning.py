@@ -124,8 +124,8 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
         return Plan(
             outcome=report.outcome, text=report.text, trigger=report.trigger, stays=_listed(size.shown),
             kept=_listed(old.kept), was=was, boundary=was, before=report.before, after=report.before,
-            alive=size.sizes.alive, cached=size.sizes.alive, written=max(0, report.before - size.sizes.alive),
-            warnings=warnings,
+            window=frame.window, alive=size.sizes.alive, cached=size.sizes.alive,
+            written=max(0, report.before - size.sizes.alive), warnings=warnings,
         )  # fmt: skip
     cached = min(_kept_in_cache(size, policy), report.after)
     kept = {event.seq for event in new.kept}
@@ -145,6 +145,7 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
         before=report.before,
         after=report.after,
         target=report.target,
+        window=frame.window,
         asks=first,
         told=_most_told(size.room, new.checkpoint) if first else 0,
         money=money,
@@ -165,8 +166,10 @@ def _asked(asks: Sequence[Ask], goes: int) -> Asks | None:
         return None
     first = asks[0]
     whole = first.tokens if first.parts == 1 else _of_all_parts(first, goes)
-    name = info_of(first.model).name
-    return Asks(model=name, mode=first.mode, calls=first.parts, first=first.tokens, tokens=whole)
+    info = info_of(first.model)
+    return Asks(
+        model=info.name, mode=first.mode, calls=first.parts, first=first.tokens, tokens=whole, window=info.window
+    )
 
 
 def _of_all_parts(first: Ask, goes: int) -> int:

@@ -27,13 +27,15 @@ class Listed(msgspec.Struct, frozen=True):
 
 class Asks(msgspec.Struct, frozen=True, kw_only=True):
     """What a summary model would be asked: `calls` calls (a long past is asked in parts), `first` prompt tokens in the
-    first and about `tokens` in all, by our count. `mode` is standalone or fork."""
+    first and about `tokens` in all, by our count. `mode` is standalone or fork, `window` the model's own context
+    window: what it may be given follows from that, never from the window of the agent (`Plan.window`)."""
 
     model: str
     mode: str
     calls: int
     first: int
     tokens: int
+    window: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `outcome` is what it would come to: `applied`, `not_due`, `ineffective`, `failed`, `deferred`; `text` says why,
     `trigger` by which rule. `goes` is newly covered, `kept` covered and shown verbatim all the same (older ones too),
     `stays` raw. `was` and `boundary` are the old boundary and the new one (seqs, 0: none), `version` the checkpoint
-    that would be written (0: none). Sizes are tokens of the whole next request: `before`, `after`, and the `target`.
+    that would be written (0: none). Sizes are tokens of the whole next request: `before`, `after`, and the `target`;
+    `window` is the running model's context window.
 
     `money` says what it costs now (a broken cache, the calls), what each later request saves and when that has paid;
     None where the running model has no prices. Of the next request the provider's cache holds `alive` tokens now; after
@@ -62,6 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     before: int = 0
     after: int = 0
     target: int = 0
+    window: int = 0
     asks: Asks | None = None
     told: int = 0
     money: Money | None = None
@@ -88,8 +92,7 @@ class Preview(Plan, frozen=True, kw_only=True):
 
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
-    would = f"would be {plan.outcome}" if plan.version else plan.outcome
-    yield "plan", " ".join(filter(None, (would, f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
+    yield plan.outcome, " ".join(filter(None, (f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
     if plan.version:
         yield "goes", _listed(plan.goes)
         if plan.kept:
@@ -134,13 +137,12 @@ def _asked(plan: Plan) -> str:
     asks = plan.asks
     if asks is None:
         return "nobody: code writes it"
+    model = f"{asks.model} (window {asks.window:,})"
     if asks.mode == "fork":
-        return f"{asks.model} by a fork of the next request, {asks.first:,} prompt tokens"
+        return f"{model} by a fork of the next request, {asks.first:,} prompt tokens"
     if asks.calls == 1:
-        return f"{asks.model} once, {asks.first:,} prompt tokens"
-    return (
-        f"{asks.model} in {asks.calls} calls, {asks.first:,} prompt tokens in the first, about {asks.tokens:,} in all"
-    )
+        return f"{model} once, {asks.first:,} prompt tokens"
+    return f"{model} in {asks.calls} calls, {asks.first:,} prompt tokens in the first, about {asks.tokens:,} in all"
 
 
 def _price(money: Money | None) -> str:

@@ -38,20 +38,21 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class _Reading(msgspec.Struct, frozen=True):
-    """One way to take a list: the places of what is `held`, and how far (`reach`, a place; -1 for nowhere) the rest of
-    it is known."""
+    """One way to take a list: the places of what is `held`, how far (`reach`: a place, -1 for nowhere) the rest of it
+    is known, and whether that is where a log ends."""
 
     held: tuple[int, ...]
     reach: int
+    is_end: bool
 
 
 def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
     """The list without the events that hooks held back when it came before.
 
     An event is one of those when it says the same, in this session or its family, behind the same recorded message, and
-    a message behind it is known. In front of the list nobody knows what stood before: there it is one when the rest of
-    the list ends a log. Where the same was recorded behind that message too (a hook let it pass later), the list is
-    taken in the way in which more of it is known.
+    a message behind it is known; at the end of an older copy (the log goes on there) all the same. In front of the list
+    nobody knows what stood before: there it is one when the rest of the list ends a log. Where the same was recorded
+    behind that message too (a hook let it pass later), the list is taken in the way in which more of it is known.
     """
     events = [named(event) for event in offered]
     ever = store.written(key, list(dict.fromkeys(ever_flag(event.plain) for event in events)))
@@ -61,14 +62,17 @@ def without_held(store: Store, key: Key, offered: Sequence[Event]) -> Left:
     known = store.written(key, [event.plain for event in events])
     says = [_stands_for(event, known) for event in events]
     best = _best(store, key, events, flagged, says)
-    is_of_ours = any(value != plain for plain, value in known.items())
-    if best.reach < 0 and is_of_ours:  # it begins behind a checkpoint of ours: how far it is known is told later
+    if best.reach < 0 and known:  # messages of ours stand in front of it: how far it is known is told later
+        return _left(events, best.held)
+    is_all = {*best.held}.issuperset(range(best.reach + 1, len(events)))
+    if best.reach >= 0 and is_all and not best.is_end:
         return _left(events, best.held)
     return _left(events, [at for at in best.held if at < best.reach])
 
 
 def _left(events: Sequence[Event], held: Collection[int]) -> Left:
-    places = tuple(at for at in range(len(events)) if at not in held)
+    gone = {*held}
+    places = tuple(at for at in range(len(events)) if at not in gone)
     return Left(tuple(events[at] for at in places), places, len(events))
 
 
@@ -83,13 +87,13 @@ def _stands_for(event: Event, known: Mapping[str, str]) -> tuple[str, ...]:
 def _best(
     store: Store, key: Key, events: Sequence[Event], flagged: Sequence[bool], says: Sequence[tuple[str, ...]]
 ) -> _Reading:
-    """The reading in which most of the list is known: all that may be held is, or not what the log has in that place."""
+    """The reading in which most of the list is known: all that may be held is, or all but what the log has there."""
     family = _family(store, key)
     pairs = _recorded(store, key, {event.plain for event, may in zip(events, flagged, strict=True) if may})
 
     def read(stays: Callable[[str, str, str], bool]) -> _Reading:
         held = _walked(store, key, events, flagged, says, stays)
-        return _Reading(tuple(held), _reach(store, family, says, held))
+        return _Reading(tuple(held), *_reach(store, family, says, held))
 
     best = read(lambda chain, before, plain: False)
     if not pairs:
@@ -105,8 +109,8 @@ def _walked(
     store: Store, key: Key, events: Sequence[Event], flagged: Sequence[bool], says: Sequence[tuple[str, ...]],
     stays: Callable[[str, str, str], bool],
 ) -> list[int]:  # fmt: skip
-    """The places of what was held back, without those that `stays` (given chain and message before, and the fingerprint)
-    says are recorded."""
+    """The places of what was held back, without those of which `stays` (given the chain and the message before, and the
+    fingerprint) says that they are recorded."""
     held: list[int] = []
     front: list[int] = []
     chain = before = ""
@@ -129,16 +133,20 @@ def _walked(
     return held
 
 
-def _reach(store: Store, family: Key, says: Sequence[tuple[str, ...]], held: Sequence[int]) -> int:
-    """The place of the last message that is known, when what is held is left out; -1 when none is."""
+def _reach(store: Store, family: Key, says: Sequence[tuple[str, ...]], held: Sequence[int]) -> tuple[int, bool]:
+    """(the place of the last message that is known when what is held is left out, -1 when none is; whether a log ends
+    there)"""
     gone = set(held)
     line = [(at, plain) for at, said in enumerate(says) if at not in gone for plain in said]
     links: list[str] = []
     for _, plain in line:
         links.append(linked(links[-1] if links else "", plain))
-    found = (store.match(family, links), store.ends(family, [plain for _, plain in line])) if line else ()
-    count = max((one.count for one in found if one), default=0)
-    return line[count - 1][0] if count else -1
+    found = [store.match(family, links), store.ends(family, [plain for _, plain in line])] if line else []
+    best = max((one for one in found if one), key=lambda one: one.count, default=None)
+    if best is None:
+        return -1, False
+    behind = store.log(msgspec.structs.replace(family, session=best.session), best.seq + 1)
+    return line[best.count - 1][0], not any(event.chain for event in behind)
 
 
 def _recorded(store: Store, key: Key, plains: Collection[str]) -> set[tuple[str, str]]:
@@ -153,4 +161,4 @@ def _family(store: Store, key: Key) -> Key:
     info = store.open(key)
     while info.kind == "fork":
         info = store.open(msgspec.structs.replace(key, session=info.parent))
-    return msgspec.structs.replace(key, session=info.session)
+    return msgspec.structs.replace(key, session=info.session, scope="", sees="all")

@@ -103,7 +103,8 @@ class Reader:
         return [unit for unit in units if self._stands(unit.seq, unit.text)]
 
     def facts(self, facts: Iterable[Fact]) -> list[Fact]:
-        """Those that rest on shown events alone; where one of these was changed, only what still stands in them."""
+        """Those that rest on shown events alone (`refs` too, a pin on what it pins, a result on its call); where one of
+        these was changed, only what still stands in them. The scope's own rule is the store's (`Log.shows`)."""
         return [fact for fact in facts if self._holds(fact)]
 
     def found(self, found: Found) -> Found | None:
@@ -151,7 +152,8 @@ class Reader:
         return seq not in self.changed or text in self._shown(seq)
 
     def _holds(self, fact: Fact) -> bool:
-        seqs = {seq for one in (fact.seq, *fact.refs) for seq in (one, self._asked.get(one, one))}
+        pinned = (int(fact.key),) if fact.kind == "pin" and fact.key.isdecimal() else ()
+        seqs = {seq for one in (fact.seq, *fact.refs, *pinned) for seq in (one, self._asked.get(one, one))}
         if not self.withheld.keys().isdisjoint(seqs):
             return False
         doubtful = [self._shown(seq) for seq in sorted(seqs) if seq in self.changed]
