@@ -30,7 +30,7 @@ FLOORS: list[list[str]] = [
     ],
     [
         *["gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
-        *["exporting"],
+        *["exporting", "saving"],
     ],
     ["noticing", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
     ["aio", "worker", "tools", "testing", "importers", "importing", "retention"],

@@ -21,6 +21,7 @@ from foldmark.driving import advance, close, in_time, is_open, throw
 from foldmark.events import Event
 from foldmark.following import Followed
 from foldmark.policy import Policy
+from foldmark.prices.saved import Saved
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
@@ -82,9 +83,9 @@ class AsyncSession:
             self.session.follow, messages, wire=wire, system=system, tools=tools, retry=retry, progress=progress
         )
 
-    async def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
+    async def locate(self, events: Sequence[Event], *, retry: bool = True, told: bool = False) -> Followed:
         """As `Session.locate`."""
-        return await asyncio.to_thread(self.session.locate, events, retry=retry)
+        return await asyncio.to_thread(self.session.locate, events, retry=retry, told=told)
 
     async def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """As `Session.describe`."""
@@ -141,6 +142,10 @@ class AsyncSession:
     async def cache_misses(self) -> str:
         """As `Session.cache_misses`."""
         return await asyncio.to_thread(self.session.cache_misses)
+
+    async def saved(self) -> Saved:
+        """As `Session.saved`."""
+        return await asyncio.to_thread(self.session.saved)
 
     async def next_compaction(self) -> tuple[int, str]:
         """As `Session.next_compaction`."""

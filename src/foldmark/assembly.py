@@ -45,9 +45,7 @@ def assemble(
     text = presented(checkpoint, layout) if checkpoint else ""
     if text and layout.checkpoint == "system":
         system = f"{system}\n\n{text}" if system else text
-    covers = checkpoint is not None and checkpoint.boundary > 0  # an undo of everything covers nothing
-    if covers and not head and not (repaired and _opens(repaired[0])):
-        head = [priced(injected(IN_SYSTEM if text else NOT_SHOWN))]
+    head = head or _opening(checkpoint, repaired, text)
     suffix = [priced(injected(bar))] if bar else []
     return Draft(
         system=system,
@@ -59,6 +57,14 @@ def assemble(
         suffix=len(suffix),
         pins=pins,
     )
+
+
+def _opening(checkpoint: Checkpoint | None, tail: Sequence[Event], text: str) -> list[Event]:
+    """What stands before a tail that cannot open a conversation, when nothing else does; `text` is the checkpoint's as
+    it is shown elsewhere. An undo of everything covers nothing, so it adds nothing."""
+    if checkpoint is None or not checkpoint.boundary or (tail and _opens(tail[0])):
+        return []
+    return [priced(injected(IN_SYSTEM if text else NOT_SHOWN))]
 
 
 def _opens(event: Event) -> bool:
@@ -76,12 +82,20 @@ def head_of(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout
     return [checkpoint_message(checkpoint, kept, layout)]
 
 
-def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> int:
-    """What checkpoint and kept events cost in a request, wherever they stand."""
+def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event]) -> int:
+    """What checkpoint and kept events cost in a request, wherever they stand, with the line that opens the conversation
+    where neither they nor the `tail` (its events as they are shown) can."""
     if checkpoint is None:
         return 0
     in_system = presented_tokens(checkpoint, layout) if layout.checkpoint == "system" else 0
-    return in_system + cost(head_of(checkpoint, kept, layout))
+    head = head_of(checkpoint, kept, layout)
+    return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout)))
+
+
+def _first_shown(tail: Sequence[Event]) -> list[Event]:
+    """The message that a tail begins with, repaired as `shown` would; a call's results do not change what it is."""
+    first = next((event for event in tail if event.role != "control"), None)
+    return repair([first])[0][:1] if first else []
 
 
 def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout()) -> Event:

@@ -79,13 +79,15 @@ Field = Literal["current_work", "next_steps", "decisions", "failed_approaches", 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """One statement of a narrative that a model wrote. `refs` are the seqs that prove it, `why` its reason where the
-    field has one. `verified` is set by code: its identifiers and most of its words stand in the events it names."""
+    field has one. `verified` is set by code: its identifiers and most of its words stand in the events it names. `hand`
+    says that a person edited its field: it stays until a model that has seen it tells anew, or a person does."""
 
     field: Field
     text: str
     refs: tuple[int, ...] = ()
     why: str = ""
     verified: bool = False
+    hand: bool = False
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):

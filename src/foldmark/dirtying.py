@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from foldmark.events import Event
-from foldmark.log import Log
+from foldmark.log import WHOLE, Log, viewpoint_of
 from foldmark.store import Key, Raising
 
 BY_HAND = -1.0
@@ -33,6 +33,12 @@ def touched(
         if wanted or (raising.not_before and any(key.shows(event) for event in events)):
             out.append((key, wanted))
     return out
+
+
+def enlists(log: Log, key: Key, raising: Raising) -> bool:
+    """Whether an append makes the scope exist that appends; the new events are in the log. Whoever writes down what
+    other agents say, under their keys, asks for no context of the whole session by that."""
+    return raising.enlist and (viewpoint_of(key) != WHOLE or not log.has_keys)
 
 
 def makes_whole_session(events: Sequence[Event], raising: Raising) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from foldmark.account import UNASKED, Account, lasting, paused, without_narrative
+from foldmark.account import UNASKED, Account, lasting, paused, unshown, without_narrative
 from foldmark.around import Consulted, Protect, Veto
 from foldmark.asking import Chore
 from foldmark.assembly import head_tokens
@@ -32,17 +32,18 @@ from foldmark.narrating import Asking, narrate
 from foldmark.outcomes import Trial, failed, held_back, ineffective
 from foldmark.pacing import may_ask, resting
 from foldmark.reports import Report
-from foldmark.salience import Tally
 from foldmark.selection import Span, select, unused
-from foldmark.store import Key, Store
 from foldmark.summarizer import Occasion, Summarizer, names_of
 from foldmark.triggers import is_cold
 from foldmark.validation import validate
 
 
 def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
-    """Tokens of the next request with that checkpoint."""
-    return trial.room.static + head_tokens(checkpoint, span.kept, trial.policy.layout) + span.tail_tokens
+    """Tokens of the next request with that checkpoint. What is kept stands in it as it was recorded: the span holds the
+    form of the old tail, with the line of its preview on it already."""
+    recorded = {event.seq: event for event in trial.view.events}
+    kept = [recorded.get(event.seq, event) for event in span.kept]
+    return trial.room.static + head_tokens(checkpoint, kept, trial.policy.layout, span.tail) + span.tail_tokens
 
 
 def drafted(trial: Trial) -> tuple[Span, Checkpoint] | Report:
@@ -144,7 +145,7 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     adopted = adopted_in(view.checkpoint)  # a summary that somebody brought in stays until somebody takes it out
     span = narrowed(span, cost_of_section(adopted))
     checkpoint = compose(
-        span, sources, view, trial.room, trial.policy, tally=_tally(store, key), focus=trial.focus, now=trial.now,
+        span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
         narrative=trimmed(narrative, replaced), author=author,
     )  # fmt: skip
     checkpoint = with_adopted_section(checkpoint, adopted) if adopted else checkpoint
@@ -154,6 +155,7 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     checkpoint = msgspec.structs.replace(
         checkpoint, head=latest.head, compacted_size=aimed, replaced=latest.mark, source=trial.version,
         trigger=trial.reason.trigger, sizes=(trial.before, landed(trial, span, checkpoint)),
+        warnings=(*checkpoint.warnings, *unshown(view.checkpoint, narrative, checkpoint)),
     )  # fmt: skip
     return validate(checkpoint, material, view)
 
@@ -161,9 +163,3 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
 def narrowed(span: Span, tokens: int) -> Span:
     """The span with so many tokens less for what code writes, at most half of its room."""
     return msgspec.structs.replace(span, room_tokens=max(span.room_tokens // 2, span.room_tokens - tokens))
-
-
-def _tally(store: Store, key: Key) -> Tally:
-    """The names and words that the scope sees: a store counts the whole lineage."""
-    whole = store.tally(key)
-    return whole if key.sees == "all" else whole.within(store.log(key))

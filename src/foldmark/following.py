@@ -14,7 +14,7 @@ from foldmark.artifacts import Artifacts
 from foldmark.events import CONTINUES, Event, fingerprint, linked, named
 from foldmark.log import UNCHAINED, holds_call
 from foldmark.originals import whole
-from foldmark.sharing import Place, chained, found_in_scope, keyed, newest_chained
+from foldmark.sharing import Place, alike_behind, chained, found_in_scope, keyed, newest_chained, shown
 from foldmark.store import HeldBack, Key, Match, Store
 from foldmark.tokens import event_tokens
 from foldmark.written import Read, restored
@@ -169,6 +169,7 @@ def _find(store: Store, key: Key, root: str, line: Sequence[Read], *, told: bool
     front = next((at for at, read in enumerate(line) if not read.is_front), len(line))
     for skipped in {0, front}:
         tail = store.ends(key, [read.plain for read in line[skipped:]]) if skipped < len(line) else None
+        tail = shown(store, key, tail)
         if tail and tail.count > best.count:
             best = Place(tail.session, tail.seq, tail.count, skipped)
     if (told or is_front) and best.count <= front < len(line):
@@ -192,12 +193,21 @@ def _behind_a_checkpoint(store: Store, key: Key, line: Sequence[Read], front: in
     is_sure = told or _is_more_than_its_event(line, front)
     for made in reversed(checkpoints):
         covered = newest_chained(store, key, made.boundary)
-        found = store.match(key, _links(line[front:], covered.chain)) if covered else None
+        found = _matched_behind(store, key, line[front:], covered, made.boundary)
         if found and found.count > best.count and (
             is_sure or (front + found.count > 1 and _is_telling(line[: front + found.count]))
         ):  # fmt: skip
-            best = Place(found.session, found.seq, found.count, front)
+            best = msgspec.structs.replace(found, skipped=front)
     return best
+
+
+def _matched_behind(store: Store, key: Key, line: Sequence[Read], covered: Event | None, boundary: int) -> Place:
+    """Where the list goes on from what is covered: chained to it, in the session or a fork, or in the scope, where
+    others' events stand between."""
+    best = alike_behind(store, key, line, boundary) if key.sees != "all" else Place(key.session)
+    match = store.match(key, _links(line, covered.chain)) if covered else None
+    found = shown(store, key, match, after=covered.seq if covered else 0)
+    return Place(found.session, found.seq, found.count) if found and found.count > best.count else best
 
 
 def _is_more_than_its_event(line: Sequence[Read], at: int) -> bool:
@@ -213,11 +223,12 @@ def _is_telling(line: Sequence[Read]) -> bool:
 
 
 def _longest(store: Store, key: Key, root: str, links: Sequence[str]) -> Match | None:
-    """The longest match; the session we are in wins a tie, so that a fresh fork is not forked again."""
-    here = store.match(key, links)
+    """The longest match that the scope sees; the session we are in wins a tie, so that a fresh fork is not forked
+    again."""
+    here = shown(store, key, store.match(key, links))
     if not root or root == key.session or (here and here.count == len(links)):
         return here
-    there = store.match(msgspec.structs.replace(key, session=root), links)
+    there = shown(store, key, store.match(msgspec.structs.replace(key, session=root), links))
     return max((found for found in (here, there) if found), key=lambda found: found.count, default=None)
 
 
@@ -259,8 +270,8 @@ def _originals(
     recorded: dict[str, Event] = {}
     if any(read.is_ours for read in new):
         for name in {root or key.session, key.session, session}:
-            whole = msgspec.structs.replace(key, session=name, scope="", sees="all")
-            recorded.update((event.plain, event) for event in store.log(whole))
+            there = msgspec.structs.replace(key, session=name)
+            recorded.update((event.plain, event) for event in store.log(there))
     out: list[Event] = []
     unknown = {read.at for read in new if read.is_ours and read.plain not in recorded}
     for at, read in enumerate(new):

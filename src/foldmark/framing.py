@@ -55,10 +55,13 @@ class Framing:
             self._known = (plain, self.model, plain.for_model(self.model))
         return self._known[2]
 
-    def frame(self, state: ScopeState, system: str, tools: Tools, said: Said = Said()) -> Frame:
+    def frame(
+        self, state: ScopeState, system: str, tools: Tools, said: Said = Said(), *, is_told: bool = True
+    ) -> Frame:
         """The frame of what is said now and, where nothing is said, of the last request (`state` knows that of earlier
         processes). The model becomes the one that runs; `last` stays: whoever only looks must not keep the frame, since
-        it would change the next request. Raises PolicyError for a wire that there is none of."""
+        it would change the next request. Unless the static prefix `is_told`, it is as large as that of the last
+        request: whoever sent it says it again. Raises PolicyError for a wire that there is none of."""
         window, max_output, wire, model, policy = said
         if wire is not None:
             by_name(wire.NAME)
@@ -66,6 +69,8 @@ class Framing:
         self.model = model or (last.model if last else "") or state.model
         size = window or self.policy(tools, policy).window or (last.window if last and not last.assumed else None)
         digest, tokens = self._counted(system, tools)
+        if not is_told and last and last.static_hash:
+            digest, tokens = last.static_hash, last.static_tokens
         return Frame(
             window=size or UNKNOWN_WINDOW,
             assumed=not size,

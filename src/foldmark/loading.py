@@ -88,6 +88,10 @@ def _compaction(store: Store, key: Key, address: Ref, limit: int) -> Place:
     if found is None:
         listed = ", ".join(f"compaction:{name}" for name in versions) or "none"
         raise NotFound(str(address), f"There is no {address}; this session has: {listed}.")
+    if not found.boundary:
+        raise NotFound(
+            str(address), f"{address} is an undo of every compaction: it covers nothing, all events are raw."
+        )
     first, last = address.lines or (1, found.boundary)
     events: list[Event] = []
     size = 0

@@ -24,6 +24,8 @@ from foldmark.store import Key, OpenCall, ScopeState, View, sees
 State = dict[tuple[str, str], Fact]
 Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
 
+WHOLE: Viewpoint = ("", "all")
+"""The scope that sees the whole session: what you get without saying anything."""
 UNCHAINED = ("control", "system")
 """Roles that take no part in the chain and in no comparison of lists: they may come and go without breaking a match."""
 ATTEMPTS_SHOWN = 20
@@ -40,6 +42,7 @@ class Scope:
         self.state: State = {}
         self.pins: State = {}  # those of `state` that are pins: every view asks for them
         self.first_request = 0
+        self._tally, self._counted = Tally(), 0  # the counts of the first so many of its events
 
     def add(self, event: Event) -> None:
         if not self.first_request and event.is_user and self.key.shows(event):
@@ -53,6 +56,16 @@ class Scope:
             if fact.kind == "pin":
                 learn(self.pins, fact)
 
+    def tally(self, whole: Tally) -> Tally:
+        """The counts of what the scope sees, by what its events show, given those of the `whole` lineage. Each event is
+        counted once, when somebody asks first. Do not change them."""
+        if self.seqs is None:
+            return whole
+        for seq in self.seqs[self._counted :]:
+            self._tally.add(self.log.events[seq - 1])
+        self._counted = len(self.seqs)
+        return self._tally.known_to(whole)
+
 
 class Log:
     """A lineage up to its head. Events are dense: event `seq` stands at `events[seq - 1]`, inherited ones
@@ -64,6 +77,7 @@ class Log:
         self.seqs: dict[str, int] = {}
         self.calls: dict[str, OpenCall] = {}
         self.chain = ""
+        self.has_keys = False  # whether any event has a key of its own: agents share the session
         self.scopes: dict[Viewpoint, Scope] = {}
 
     @property
@@ -90,6 +104,7 @@ class Log:
             self.events.append(event)
             self.seqs[event.id] = event.seq
             self.chain = event.chain or self.chain
+            self.has_keys = self.has_keys or bool(event.key)
             for call in event.calls:
                 self.calls[call.id] = OpenCall(event.seq, call, key=event.key)
             if (answer := event.result) and (made := self.calls.get(answer.call_id)):
@@ -219,7 +234,7 @@ def replaced(session: str) -> NotFound:
 
 
 def viewpoint_of(key: Key) -> Viewpoint:
-    return ("", "all") if key.sees == "all" and not key.scope else (key.scope, key.sees)
+    return WHOLE if key.sees == "all" and not key.scope else (key.scope, key.sees)
 
 
 def learn(state: State, fact: Fact) -> None:
@@ -290,15 +305,16 @@ def fitting(checkpoints: Sequence[Checkpoint], seq: int) -> list[Checkpoint]:
 def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> ScopeState:
     """A scope's state as a fork at `seq` begins with it. With the same checkpoint and a mark that fits, all
     of it holds, so the fork's prefix stays the one that is cached; else the mark of the inherited
-    checkpoint does."""
+    checkpoint does. What an undo holds is held where the fork begins behind it: the size was that of the whole log."""
     inherited = fitting(checkpoints, seq)
     same = bool(checkpoints) == bool(inherited) and (not checkpoints or checkpoints[-1] is inherited[-1])
+    held = state.held if same and inherited and inherited[-1].head <= seq else 0
     if same and state.mark.seq <= seq:
-        return state
+        return state if held == state.held else msgspec.structs.replace(state, held=held)
     mark = inherited[-1].mark if inherited else Mark()
     if mark.seq > seq:  # what comes behind the fork is not cleaned before its time
         mark = msgspec.structs.replace(mark, seq=seq, head=min(mark.head, seq))
-    return msgspec.structs.replace(state, mark=mark, last_size=0, last_usage=None, last_hash="", held=0)
+    return msgspec.structs.replace(state, mark=mark, last_size=0, last_usage=None, last_hash="", held=held)
 
 
 def committed(state: ScopeState, checkpoint: Checkpoint) -> ScopeState:

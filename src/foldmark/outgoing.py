@@ -58,7 +58,9 @@ class Outgoing:
 
     def frame(self, line: Line, said: Said = Said(), *, keep: bool = False) -> Frame:
         """The frame of what is said now, as `Framing.frame`. With `keep` the next one goes on from it."""
-        frame = self._framing.frame(self._state(line), line.system, line.tools, said)
+        frame = self._framing.frame(
+            self._state(line), line.system, line.tools, said, is_told=line.is_told
+        )
         if keep:
             self._framing.last = frame
         return frame

@@ -14,7 +14,7 @@ from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.errors import NotFound, StaleBoundary
 from foldmark.events import Event
-from foldmark.log import Viewpoint, committed, described, no_session, viewpoint_of
+from foldmark.log import Viewpoint, committed, described, viewpoint_of
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.store import (
@@ -56,10 +56,10 @@ class Rehearsal:
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         """The session's row. Raises NotFound where the store would create it."""
-        for known in self._store.sessions(key.tenant, key.user):
-            if known.session == key.session:
-                return known
-        raise no_session(key.session)
+        return self._store.info(key)
+
+    def info(self, key: Key) -> SessionInfo:
+        return self._store.info(key)
 
     @property
     def artifacts(self) -> Artifacts:
@@ -210,7 +210,7 @@ class Rehearsal:
     def extend(self, work: Work, until: float) -> bool:
         return False
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
         return False
 
     def works(self, key: Key) -> list[Work]:

@@ -17,7 +17,7 @@ from foldmark import flows
 from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Ask, Model
-from foldmark.control import Control
+from foldmark.control import Control, Setting
 from foldmark.drafts import Request
 from foldmark.driving import drive
 from foldmark.events import Event
@@ -31,10 +31,12 @@ from foldmark.memory import MemoryStore
 from foldmark.noticing import Notices
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
+from foldmark.prices.saved import Saved
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
+from foldmark.saving import saved_by
 from foldmark.store import Context, Key, Sees, SessionInfo, Store, Where
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.watching import misses_text
@@ -67,6 +69,7 @@ class Session:
     `on_report` is called with the report of every attempt at a compaction, due or not, `observer` with everything that
     can be counted (`foldmark.reports.Observation`; never text). `around` sees each plan before it is carried out.
     `hooks` change, tag or hold back what comes in and what is read (`foldmark.hooked`; a service wraps its store once).
+    A session that is not there is made, but not with `create=False`: that raises NotFound.
     """
 
     awaits = False
@@ -79,7 +82,7 @@ class Session:
         scope: str = "", sees: Sees = "all", clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid4().hex[:12], around: Around | None = None,
         hooks: Sequence[EventHooks] = (), on_report: Callable[[Report], Any] | None = None,
-        observer: Observer | None = None,
+        observer: Observer | None = None, create: bool = True,
     ) -> None:  # fmt: skip
         place: Store = store if store is not None else MemoryStore()
         self.store: Store = hooked(place, *hooks) if hooks else place
@@ -89,7 +92,8 @@ class Session:
         self._root, self._clock, self._new_id = session, finite(clock), new_id
         self._notices = Notices(on_report, observer)
         self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
-        self._line = opened(self.store, Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees))
+        key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
+        self._line = opened(self.store, key, create=create)
 
     @property
     def key(self) -> Key:
@@ -114,10 +118,13 @@ class Session:
     @property
     def control(self) -> Control:
         """What people do: plan and preview, pin, edit, undo and adopt, history, delete."""
-        return Control(
-            self.store, self.artifacts, self._line, self._out, clock=self._clock, lock=self.lock,
-            summarizer=self.summarizer, on_report=self._notices.report if self._notices else None,
-        )  # fmt: skip
+        return Control(self._setting, lock=self.lock, on_report=self._notices.report if self._notices else None)
+
+    def _setting(self) -> Setting:
+        """The session as it stands, for its control."""
+        return Setting(
+            self.store, self.artifacts, self._line, self._out, self._clock, self.summarizer, sync=not self.awaits
+        )
 
     @property
     def system(self) -> str:
@@ -163,28 +170,30 @@ class Session:
         """
         with self.lock:
             events, said = offered(messages, wire)
-            found = self.locate(events, retry=retry)
-            if text := said if system is None else system:  # a checkpoint of ours may stand in it (layout `system`)
+            text = said if system is None else system  # a checkpoint of ours may stand in it (layout `system`)
+            told = bool(text) and without_checkpoint(text, self.control.history()) != text
+            found = self.locate(events, retry=retry, told=told)
+            if text:
                 system = without_checkpoint(text, self.control.history())
             self.describe(system=system, tools=tools)
-            followed = caught_up(found, self._append, lambda: self.locate(events, retry=retry), progress)
+            followed = caught_up(found, self._append, lambda: self.locate(events, retry=retry, told=told), progress)
         self._out.tell_raised()
         return followed
 
-    def locate(self, events: Sequence[Event], *, retry: bool = True) -> Followed:
+    def locate(self, events: Sequence[Event], *, retry: bool = True, told: bool = False) -> Followed:
         """Find where a list of events goes on and move there (to a fork where it must); record nothing yet (`follow`
         does both, so that no other writer can come in between).
 
         A list that is known whole while the log goes on behind it is a retry and forks; with `retry=False` it is an
-        older copy, and nothing happens.
+        older copy, and nothing happens. `told` says that a checkpoint of ours stood in its system text.
         """
         with self.lock:
             left = unheld(self.store, self.key, events)  # without what a hook held back when the list came before
             self._line, found = located(
                 as_recorded(self.store), self.artifacts, self._line, left.events, root=self._root, retry=retry,
-                new_id=self._new_id,
+                told=told, new_id=self._new_id,
             )  # fmt: skip
-            return msgspec.structs.replace(found, known=found.known + left.held, seqs=left.seqs(found.seqs))
+            return msgspec.structs.replace(found, held_before=left.held, seqs=left.seqs(found.seqs))
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Set the static prefix: system text and tool schemas. Kept with the session."""
@@ -328,6 +337,13 @@ class Session:
         none. Known where replies are recorded with their usage."""
         with self.lock:
             return misses_text(self.store.view(self.key).state, self.policy.prices)
+
+    def saved(self) -> Saved:
+        """What the requests of the scope were billed, summaries included, against what they would have been with the
+        whole log each time. Known where replies are recorded with their usage; amounts where prices are known."""
+        with self.lock:
+            frame = self._out.frame(self._line)  # with the model that runs, whose prices count
+            return saved_by(self.store, self.key, self.policy, frame)
 
     def next_compaction(self) -> tuple[int, str]:
         """(size of the whole request at which the next compaction is expected, why)."""

@@ -43,6 +43,26 @@ def newest_chained(store: Store, key: Key, upto: int) -> Event | None:
     return newest[-1] if newest else None
 
 
+def shown(store: Store, key: Key, found: Match | None, *, after: int = 0) -> Match | None:
+    """A match of the whole log, when the scope sees every event of it: the same words of somebody else are not those of
+    the list. `after` is the seq behind which all of them stand, where that is known."""
+    if found is None or key.sees == "all":
+        return found
+    whole = msgspec.structs.replace(key, session=found.session, scope="", sees="all")
+    events = chained(store.log(whole, after + 1, found.seq))
+    return found if all(map(key.shows, events[-found.count :])) else None
+
+
+def alike_behind(store: Store, key: Key, line: Sequence[Read], boundary: int) -> Place:
+    """As far as the list and what the scope sees behind a boundary are alike."""
+    count, seq = 0, boundary
+    for read, event in zip(line, chained(store.log(key, boundary + 1)), strict=False):
+        if read.plain != event.plain:
+            break
+        count, seq = count + 1, event.seq
+    return Place(key.session, seq, count, in_scope=True)
+
+
 def found_in_scope(store: Store, key: Key, root: str, line: Sequence[Read]) -> Place:
     """Where a list is in what its scope sees of the session, or else of its forks."""
     best = _shared(store, key, line)

@@ -83,9 +83,14 @@ class OpenCall(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+CLOCK_SKEW_SECONDS = 60.0
+"""So far may the clocks of two processes on one store lie apart. What is further ahead is a clock that was set back."""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A scope that is dirty up to event `wanted` since the time `since`; `token` fences the worker that holds the lease
-    until `lease_until`. `attempts` counts the claims since it was last settled as done, this one included."""
+    until `lease_until`. `attempts` counts the claims since it was last settled as done, this one included, without
+    those that were settled as none."""
 
     key: Key
     wanted: int
@@ -303,6 +308,9 @@ class Store(Protocol):
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         """Create the session if needed (as `info` says) and return its row."""
 
+    def info(self, key: Key) -> SessionInfo:
+        """The session's row. Creates nothing: raises NotFound."""
+
     @property
     def artifacts(self) -> Artifacts:
         """Where bodies go unless the caller names another place."""
@@ -348,7 +356,7 @@ class Store(Protocol):
         seq."""
 
     def tally(self, key: Key) -> Tally:
-        """Word and name counts of the lineage up to the head."""
+        """Word and name counts of what the scope sees, up to the head: do not change them."""
 
     def commit(
         self,
@@ -418,15 +426,17 @@ class Store(Protocol):
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
         """Take the oldest dirty scope whose lease is free, in a session of which no scope is leased. The token fences
-        every earlier holder of the lease, and is good for one commit."""
+        every earlier holder of the lease, and is good for one commit. What is dirty since a time to come (by more than
+        CLOCK_SKEW_SECONDS) was raised before the clock was set back: it neither rests nor is it leased."""
 
     def extend(self, work: Work, until: float) -> bool:
         """Hold the lease until then. False when another worker holds it by now, or the session is gone."""
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
         """The claimed work is done up to `work.wanted`, committed or not: frees the lease. With `again` it is not done
-        and may be claimed from that time on. False when another worker holds it by now, or the session is gone (nothing
-        is changed then)."""
+        and may be claimed from that time on, or at once when it was wanted by hand meanwhile; without `counts` this
+        claim was no attempt (it was put off or given back). False when another worker holds it by now, or the session
+        is gone (nothing is changed then)."""
 
     def works(self, key: Key) -> list[Work]:
         """The dirty scopes of the session and those with a lease, ordered as `scopes`. Raises NotFound."""

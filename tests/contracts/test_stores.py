@@ -336,6 +336,21 @@ def test_notes_of_attempts_are_kept_oldest_first(store: Store) -> None:
 # Forks and children
 
 
+def test_whoever_asks_for_a_sessions_row_makes_none(store: Store) -> None:
+    for key in (MAIN, msgspec.structs.replace(MAIN, user="else")):
+        with pytest.raises(NotFound):
+            store.info(key)
+    assert store.sessions(MAIN.tenant, MAIN.user) == []
+    add(store, MAIN, user("one"))
+    store.describe(MAIN, {"wire": "gemini"})
+    assert store.info(MAIN) == store.open(MAIN)
+    assert (store.info(MAIN).head, store.info(MAIN).meta) == (1, {"wire": "gemini"})
+    store.delete(MAIN)
+    with pytest.raises(NotFound):
+        store.info(MAIN)
+    assert store.sessions(MAIN.tenant, MAIN.user) == []
+
+
 def test_a_fork_inherits_the_log_up_to_its_point_and_goes_on_from_there(store: Store) -> None:
     add(store, MAIN, user("one"), assistant("two"), user("three"))
     key = fork(store, "other", 2)

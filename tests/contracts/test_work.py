@@ -262,6 +262,45 @@ def test_attempts_are_counted_at_the_claim_until_the_work_is_done(store: Store) 
     assert claimed(store, 30.0).attempts == 1
 
 
+def test_a_claim_that_was_put_off_or_given_back_is_no_attempt(store: Store) -> None:
+    dirty(store)
+    for now in (10.0, 20.0, 30.0):
+        work = claimed(store, now)
+        assert work.attempts == 1
+        assert store.settle(work, again=now, counts=False)
+    assert claimed(store, 40.0).attempts == 1  # killed
+    work = claimed(store, 50.0)
+    assert store.settle(work, again=51.0)
+    assert store.settle(claimed(store, 51.0), again=52.0, counts=False)
+    assert claimed(store, 52.0).attempts == 3, "what failed and what was killed stay counted"
+
+
+def test_a_claim_is_taken_back_once(store: Store) -> None:
+    dirty(store)
+    claimed(store, 10.0)
+    work = claimed(store, 20.0)
+    for _ in range(3):
+        assert store.settle(work, again=21.0, counts=False)
+    assert claimed(store, 21.0).attempts == 2
+
+
+def test_a_claim_that_was_taken_from_its_holder_is_not_taken_back_by_it(store: Store) -> None:
+    dirty(store)
+    old, new = claimed(store, 10.0), claimed(store, 20.0)
+    assert store.settle(old, again=20.0, counts=False) is False
+    assert store.settle(new, again=21.0)
+    assert claimed(store, 21.0).attempts == 3
+
+
+def test_a_claim_that_ended_in_a_commit_is_not_taken_back(store: Store) -> None:
+    dirty(store)
+    work = claimed(store)
+    add(store, MAIN, assistant("more"), now=11.0)
+    store.commit(MAIN, checkpoint(1, 1), expected=0, token=work.token)
+    assert store.settle(work, again=12.0, counts=False)
+    assert claimed(store, 12.0).attempts == 1
+
+
 def test_a_commit_under_the_token_makes_the_work_done_up_to_what_was_taken_and_frees_the_lease(store: Store) -> None:
     dirty(store)
     work = claimed(store)
@@ -383,6 +422,41 @@ def test_work_put_off_lets_the_other_scopes_of_its_session_go_on(store: Store) -
     assert all_claimed(store) == [scope("b")]
 
 
+DAY = 86_400.0
+
+
+def test_a_pause_that_began_before_the_clock_was_set_back_is_over(store: Store) -> None:
+    store.enlist(MAIN)
+    add(store, MAIN, assistant("done"), now=2 * DAY, raising=Raising(not_before=2 * DAY + 60.0))
+    assert store.claim(2 * DAY, 5.0) is None
+    assert store.backlog(DAY) == Backlog(dirty=1)
+    assert claimed(store, DAY).since == DAY
+
+
+def test_a_lease_that_was_taken_before_the_clock_was_set_back_is_over_and_the_next_one_holds(store: Store) -> None:
+    for key in (scope("a"), scope("b")):
+        store.enlist(key)
+    add(store, MAIN, assistant("done", scope="a"), assistant("done", scope="b"), now=2 * DAY)
+    old = claimed(store, 2 * DAY)
+    assert store.claim(2 * DAY + 1.0, 5.0) is None, "one job of a session at a time"
+    new = claimed(store, DAY)
+    assert (store.backlog(DAY), store.claim(DAY + 1.0, 5.0)) == (Backlog(dirty=2, leased=1), None)
+    assert store.settle(new)
+    rest = claimed(store, DAY + 2.0)
+    assert {new.key.scope, rest.key.scope} == {"a", "b"}
+    assert [store.settle(work) for work in (old, rest)] == [False, True]
+
+
+def test_clocks_that_lie_a_little_apart_cut_no_pause_and_no_lease_short(store: Store) -> None:
+    store.enlist(MAIN)
+    add(store, MAIN, assistant("done"), now=100.0, raising=Raising(not_before=105.0))
+    assert store.claim(60.0, 5.0) is None
+    assert store.backlog(60.0) == Backlog(dirty=1, resting=1)
+    claimed(store, 110.0)
+    assert store.claim(60.0, 5.0) is None
+    assert store.backlog(60.0) == Backlog(dirty=1, leased=1)
+
+
 def test_of_many_claimers_at_once_no_two_get_the_same_work(store: Store) -> None:
     for number in range(30):
         dirty(store, Key(session=f"n{number}"))
@@ -424,6 +498,17 @@ def test_what_is_wanted_by_hand_waits_for_no_pause_and_for_no_retry(store: Store
     add(store, MAIN, assistant("more"), now=15.0, raising=Raising(not_before=45.0))
     assert store.settle(work)
     assert store.claim(44.0, 5.0) is None  # the wish was heeded: what came since rests as ever
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_what_is_wanted_during_a_job_that_comes_to_nothing_can_be_claimed_at_once(store: Store, counts: bool) -> None:
+    dirty(store)
+    work = claimed(store)
+    store.want(MAIN, 11.0)
+    assert store.settle(work, again=300.0, counts=counts)
+    again = claimed(store, 12.0)
+    assert store.settle(again, again=300.0)
+    assert store.claim(299.0, 5.0) is None, "the wish was heeded once"
 
 
 def test_what_is_done_may_be_wanted_again(store: Store) -> None:

@@ -126,14 +126,15 @@ class Oracle:
         job.done, job.lease, job.attempts = max(job.done, job.taken), None, 0
         job.raised = [each for each in job.raised if each.seq > job.taken]
 
-    def settle(self, place: int, again: float | None) -> bool:
+    def settle(self, place: int, again: float | None, counts: bool) -> bool:
         if not (found := self.held(place)):
             return False
         job, _ = found
         if again is None:
             self.finish(job)
         else:
-            job.lease, job.rest, job.by_hand = None, max(job.rest, again), False
+            job.attempts -= job.lease is not None and not counts
+            job.lease, job.rest = None, max(job.rest, again)
         return True
 
     def extend(self, place: int, until: float) -> bool:
@@ -210,7 +211,7 @@ OPERATIONS = {
     "enlist": st.tuples(st.just("enlist"), keys),
     "want": st.tuples(st.just("want"), keys),
     "extend": st.tuples(st.just("extend"), places, st.integers(0, 30).map(float)),
-    "settle": st.tuples(st.just("settle"), places, st.sampled_from([None, None, 0.0, 4.0, 15.0])),
+    "settle": st.tuples(st.just("settle"), places, st.sampled_from([None, None, 0.0, 4.0, 15.0]), st.booleans()),
     "commit": st.tuples(st.just("commit"), places),
     "delete": st.tuples(st.just("delete"), st.sampled_from(SESSIONS)),
     "wait": st.tuples(st.just("wait"), st.sampled_from([1.0, 5.0, 20.0])),
@@ -257,8 +258,9 @@ def carry_out(stores: list[Store], works: list[list[Work]], oracle: Oracle, oper
                 until = now + rest[0]
                 return [*(store.extend(work, until) for store, work in pairs), oracle.extend(place, until)]
             if what == "settle":
-                again = None if rest[0] is None else now + rest[0]
-                return [*(store.settle(work, again=again) for store, work in pairs), oracle.settle(place, again)]
+                again, counts = None if rest[0] is None else now + rest[0], rest[1]
+                held_on = [store.settle(work, again=again, counts=counts) for store, work in pairs]
+                return [*held_on, oracle.settle(place, again, counts)]
             version = oracle.versions.get(pairs[0][1].key, 0)
             return [*(commit(store, work, version) for store, work in pairs), oracle.commit(place)]
     return []

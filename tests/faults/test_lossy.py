@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scenes import SMALL, WIRES, checked, fresh, pairs_of, text_of
+from scenes import RAW, SMALL, WIRES, checked, fresh, pairs_of, text_of
 
-from foldmark import Policy
-from foldmark.events import ToolCall, assistant, result, user
+from foldmark import Policy, Price, Session
+from foldmark.drafts import MESSAGE_OVERHEAD, Request
+from foldmark.events import Event, ToolCall, Usage, assistant, result, user
 from foldmark.kinds import outcome, recognise
+from foldmark.prices import bill
+from foldmark.prices.saved import Saved
+from foldmark.testing import FixedClock
 from foldmark.tokens import count
 
 REF = re.compile(r"\b(?:event|artifact|compaction):\d+(?:\.\d+)?(?:#L\d+-\d+)?")
@@ -224,3 +228,97 @@ def test_every_kind_of_body_is_shortened_in_the_request_and_whole_outside(store:
     assert len(content) < len(body) / 2
     assert "not shown" in content
     assert "steal()" not in content
+
+
+class Meter:
+    """A provider with a prefix cache and a tokenizer of its own. It bills whatever request it is shown, and keeps the
+    books."""
+
+    def __init__(self, price: Price, factor: float = 1.2) -> None:
+        self.price, self.factor, self.units = price, factor, 0.0
+        self._shown: tuple[Event, ...] = ()
+        self._time = 0.0
+
+    def usage(self, request: Request, output: int, now: float) -> Usage:
+        """What it reports of the request."""
+        static, alive = request.tokens.static, now - self._time <= self.price.cache_seconds
+        kept = static
+        for one, other in zip(self._shown, request.messages, strict=False):
+            if (one.role, one.parts) != (other.role, other.parts):
+                break
+            kept += other.tokens + MESSAGE_OVERHEAD
+        read = round(self.factor * kept) if alive and self._shown else 0
+        whole = round(self.factor * request.tokens.total)
+        self._shown, self._time = request.messages, now
+        usage = Usage(input=whole, output=output, cache_read=read, cache_write=whole - read)
+        self.units += bill(usage, self.price)
+        return usage
+
+
+def lived(policy: Policy, meter: Meter, every: int = 0, *, timed: bool = True) -> tuple[Session, Saved]:
+    """A session of a hundred requests, two of them after a pause, compacted by the policy or by force every so many;
+    and what it says it saved. `timed`: its events say when they happened."""
+    clock = FixedClock(1_000.0)
+    made = Session("s", policy=policy, clock=clock)
+    made.record(user("Read the files one by one."))
+    for number in range(100):
+        clock.advance(3_600 if number % 40 == 39 else 20)
+        if every and number % every == every - 1:
+            made.compact(force=True)
+        request = made.request(system="You are careful. " * 400, window=1_000_000)
+        call = ToolCall(f"c{number}", "read", json.dumps({"path": f"src/file_{number}.py"}))
+        usage = meter.usage(request, 40, clock())
+        body = "\n".join(f"{line} value_{number}_{line} of the ledger" for line in range(40 + 40 * (number % 5)))
+        at = clock() if timed else None
+        made.record(assistant(f"Step {number}.", call, usage=usage, time=at), result(call.id, body, time=at))
+    return made, made.saved()
+
+
+UNTOUCHED = {"duplicates": False, "superseded": False, "demote": False}
+WHOLE = Policy.coding(run="manual", cleanup=UNTOUCHED, admission=RAW)
+
+
+@pytest.mark.parametrize(
+    ("price", "every"),
+    [
+        (Price(read=0.1, write=1.25, dollars_per_million=3.0), 0),
+        (Price(read=0.25, cache_seconds=600), 0),
+        (Price(read=0.1, write=1.25, dollars_per_million=3.0), 25),
+        (Price(read=0.02, write=1.25, dollars_per_million=3.0), 4),
+    ],
+)
+def test_the_saving_that_is_claimed_is_the_difference_of_two_bills(price: Price, every: int) -> None:
+    """S-LOSSY-09: a hundred requests. The same session is lived a second time and never compacted: what its provider
+    bills is what the report of the first says that it would have been; a loss is called one."""
+    paid, whole = Meter(price), Meter(price)
+    _, found = lived(Policy.coding(prices=price, admission=RAW), paid, every)
+    lived(WHOLE.replace(prices=price), whole)
+    assert found.requests == 100
+    assert found.billed == pytest.approx(paid.units)
+    assert found.would == pytest.approx(whole.units, rel=0.01)
+    assert found.saving == pytest.approx(whole.units - paid.units, abs=0.01 * whole.units)
+    assert (found.saving or 0) * (whole.units - paid.units) > 0
+    assert found.not_sent > 0, "tokens that were left out are one thing, money is another"
+    assert ("more than it saved" in str(found)) == (whole.units < paid.units) == (every == 4)
+
+
+def test_without_times_of_events_a_pause_is_not_taken_for_a_saving() -> None:
+    """S-LOSSY-09: whether the cache of the other side outlived it is not known then: it is taken to have."""
+    price = Price(read=0.1, write=1.25, dollars_per_million=3.0)
+    paid, whole = Meter(price), Meter(price)
+    _, found = lived(Policy.coding(prices=price, admission=RAW), paid, 25, timed=False)
+    lived(WHOLE.replace(prices=price), whole)
+    assert found.would is not None
+    assert found.would < whole.units
+    assert found.unread == 2
+    assert "2 read nothing from the cache" in str(found)
+
+
+def test_a_session_that_was_never_compacted_claims_nothing() -> None:
+    """S-LOSSY-09: with a pause, previews and cache misses of the provider's own."""
+    price = Price(read=0.1, write=1.25, dollars_per_million=3.0)
+    meter = Meter(price)
+    _, found = lived(Policy.coding(run="manual", prices=price, cleanup=UNTOUCHED), meter)
+    assert (found.saving, found.not_sent) == (0, 0)
+    assert found.billed == pytest.approx(meter.units)
+    assert "nothing was saved" in str(found)

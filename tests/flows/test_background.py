@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,14 +23,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from foldmark import MemoryStore, Policy, Session, SQLiteStore, Summarizer, assistant, user
+from foldmark import MemoryStore, NotFound, Policy, Session, SQLiteStore, Summarizer, assistant, user
 from foldmark.around import Around, Veto
 from foldmark.asking import Ask
 from foldmark.driving import place
+from foldmark.hooked.forwarding import Forwarding
 from foldmark.reports import Observation, Raised, Report
 from foldmark.store import Key, SessionInfo, Store, View, Work
 from foldmark.testing import FixedClock, ScriptedModel, items_json
-from foldmark.worker import Worker
+from foldmark.worker import Worker, running
 from making import long_session, tool_round
 
 POLICY = Policy.coding(
@@ -285,9 +287,109 @@ def test_what_is_left_to_another_compaction_is_looked_at_until_it_can_be_done(cl
         for _ in range(5):
             assert [report.outcome for report in worker.drain()] == ["deferred"]
             assert worker.drain() == ()
-            clock.advance(16.0)
+            clock.advance(301.0)
     assert not model.asks
     assert [report.outcome for report in worker.drain()] == ["applied"]
+
+
+def test_what_is_put_off_however_often_is_never_given_up(store: Store, clock: FixedClock) -> None:
+    session, seen, may = grown(store, clock), list[Observation](), list[bool]()
+    around = Around(before=lambda planned: None if may else Veto("not now"))
+    worker = Worker(store, policy=POLICY, clock=clock, around=around, observer=seen.append, most_attempts=2)
+    for _ in range(12):
+        assert [report.outcome for report in worker.drain()] == ["deferred"]
+        assert worker.drain() == ()
+        clock.advance(301.0)
+    assert set(whats(seen)) == {"claimed", "deferred", "again"}
+    may.append(True)
+    assert [report.outcome for report in worker.drain()] == ["applied"]
+    assert versions(session) == [1]
+
+
+def test_what_is_put_off_is_looked_at_ever_more_rarely(clock: FixedClock) -> None:
+    store, tries = MemoryStore(), list[float]()
+    grown(store, clock)
+    began = clock()
+    worker = Worker(store, policy=POLICY, clock=clock, around=Around(before=lambda planned: Veto("not now")))
+    while clock() < began + 1_000.0:
+        if worker.drain():
+            tries.append(clock() - began)
+        clock.advance(1.0)
+    assert tries == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 812]
+
+
+def test_what_was_put_off_does_not_use_up_the_attempts_of_what_fails(clock: FixedClock) -> None:
+    store, vetoes = MemoryStore(), [True] * 6
+    grown(store, clock)
+    around = Around(before=lambda planned: Veto("not now") if vetoes and vetoes.pop() else None)
+    worker = Worker(store, policy=POLICY, summarizer=required(ConnectionError("no")), clock=clock, around=around,
+                    most_attempts=2)  # fmt: skip
+    outcomes = []
+    while worker.backlog().dirty:
+        outcomes += [report.outcome for report in worker.drain()]
+        clock.advance(301.0)
+    assert outcomes == ["deferred"] * 6 + ["failed"] * 2
+
+
+def test_a_lease_that_is_given_back_by_a_stop_is_no_attempt(store: Store) -> None:
+    grown(store, time.time)
+    begun = threading.Semaphore(0)
+
+    async def hangs(ask: Ask) -> str:
+        begun.release()
+        return await hanging(ask)
+
+    for turn in range(3):
+        clock = FixedClock(time.time() + 400.0 * turn)
+        worker = Worker(store, policy=POLICY, model=hangs, workers=1, poll_seconds=0.01, clock=clock).start()
+        assert begun.acquire(timeout=5.0)
+        assert not worker.stop(timeout=0.02)
+        (work,) = store.works(Key(session="s"))
+        assert (work.attempts, work.lease_until) == (0, 0.0)
+
+
+def test_an_interrupt_out_of_a_models_code_is_an_attempt(clock: FixedClock) -> None:
+    store = MemoryStore()
+    grown(store, clock)
+    for _ in range(3):
+        with pytest.raises(SystemExit):
+            Worker(store, policy=POLICY, model=ScriptedModel(SystemExit()), clock=clock).run_once()
+        clock.advance(100.0)
+    assert [work.attempts for work in store.works(Key(session="s"))] == [3], "it must not go on for ever"
+
+
+def test_what_is_wanted_by_hand_during_a_job_that_fails_is_tried_at_once(store: Store, clock: FixedClock) -> None:
+    session = grown(store, clock)
+
+    def wanting(ask: Ask) -> str:
+        store.want(session.key, clock())
+        raise ConnectionError("no")
+
+    worker = Worker(store, policy=POLICY, summarizer=required(wanting), clock=clock)
+    assert [report.outcome for report in (worker.run_once(),) if report] == ["failed"]
+    assert worker.backlog().resting == 0
+    assert worker.run_once()
+
+
+@pytest.mark.parametrize("window", [32_000, 60_000])
+def test_a_worker_makes_room_in_the_window_that_the_last_request_named(window: int) -> None:
+    """What is compacted in the background is what a request would have compacted on its way."""
+    found = dict[str, list[tuple[int, int, int, str]]]()
+    untouched = {"demote": False, "superseded": False, "duplicates": False}
+    for run in ("background", "inline"):
+        policy = Policy.coding(run=run, window=200_000, cleanup=untouched, budget={"trigger_tokens": 15_000})
+        store = MemoryStore()
+        made = Session("s", store=store, policy=policy, clock=FixedClock())
+        made.request(window=window, max_output=2_000)
+        for event in long_session(40):
+            made.record(event)
+            if event.role == "tool":
+                if run == "background":
+                    Worker(store, policy=policy, clock=FixedClock()).drain()
+                made.request(window=window)
+        found[run] = [(one.boundary, one.before, one.target, one.trigger) for one in made.control.compactions()]
+    assert found["background"]
+    assert found["background"] == found["inline"]
 
 
 class Hiccup(MemoryStore):
@@ -310,9 +412,9 @@ class Hiccup(MemoryStore):
         self._may_fail("view")
         return super().view(key)
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
         self._may_fail("settle")
-        return super().settle(work, again=again)
+        return super().settle(work, again=again, counts=counts)
 
 
 def test_a_store_that_hiccups_in_the_steps_is_tried_again(clock: FixedClock) -> None:
@@ -350,6 +452,77 @@ def test_an_end_that_cannot_be_settled_runs_out_of_its_lease(clock: FixedClock) 
     assert worker.backlog().dirty == 0
 
 
+ENDS = {"done", "again", "given_up", "lost"}
+
+
+def ended_once(seen: list[Observation]) -> bool:
+    """Whether the observer heard of one end for each claim."""
+    told = [one for one in whats(seen) if one == "claimed" or one in ENDS]
+    return len(told) > 1 and told[::2] == ["claimed"] * (len(told) // 2) and set(told[1::2]) <= ENDS
+
+
+def deleting(session: Session, *, then: Any = GOOD) -> Callable[[Any], Any]:
+    def model(ask: Any) -> Any:
+        with suppress(NotFound):
+            session.control.delete()
+        if isinstance(then, BaseException):
+            raise then
+        return then
+
+    return model
+
+
+@pytest.mark.parametrize("required_", [False, True])
+@pytest.mark.parametrize("then", [GOOD, "no answer", ConnectionError("no"), KeyboardInterrupt(), ValueError("x")])
+@pytest.mark.parametrize("deletes", [True, False])
+@pytest.mark.parametrize("hiccups", [0, 1])
+def test_every_claim_has_one_end_for_those_who_listen(
+    clock: FixedClock, required_: bool, then: Any, deletes: bool, hiccups: int
+) -> None:
+    store, seen = Hiccup(), list[Observation]()
+    session = grown(store, clock)
+    model = deleting(session, then=then) if deletes else ScriptedModel(then)
+    summarizer = Summarizer(models=(model,), require_model=required_)
+    worker = Worker(store, policy=POLICY, summarizer=summarizer, clock=clock, observer=seen.append)
+    store.failing["settle"] = hiccups
+    with suppress(KeyboardInterrupt):
+        worker.run_once()
+    assert ended_once(seen), whats(seen)
+    assert bool(store.sessions("local", "local")) is not deletes
+
+
+ASKED = {"info", "open", "view", "covered", "log", "tally", "describe", "checkpoints", "commit", "note", "settle"}
+
+
+class Going(Forwarding):
+    """A store in which a session is deleted before the `step`th thing that is asked of it."""
+
+    def __init__(self, inner: Store, session: Session, step: int) -> None:
+        super().__init__(inner)
+        self.session, self.left = session, step
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ASKED:
+            self.left -= 1
+            if self.left < 0 and self.inner.sessions("local", "local"):
+                self.session.control.delete()
+        return super().__getattribute__(name)
+
+
+def test_a_session_that_is_deleted_at_any_step_of_a_job_stays_deleted(clock: FixedClock) -> None:
+    for step in itertools.count():
+        store, seen = MemoryStore(), list[Observation]()
+        session = grown(store, clock)
+        session.remember({"policy": POLICY.to_json()})
+        going = Going(store, session, step)
+        Worker(going, clock=clock, observer=seen.append).run_once()
+        assert ended_once(seen), (step, whats(seen))
+        if going.left >= 0:
+            break
+        assert store.sessions("local", "local") == [], step
+    assert step > 5
+
+
 def test_a_listener_that_raises_changes_nothing(store: Store, clock: FixedClock) -> None:
     session = grown(store, clock)
 
@@ -373,7 +546,8 @@ def test_a_deleted_session_stays_deleted(store: Store, clock: FixedClock) -> Non
 
     worker = Worker(store, policy=choose, clock=clock, observer=seen.append)
     worker.drain()
-    assert "lost" not in whats(seen)
+    assert whats(seen) == ["claimed", "lost"], "nothing of it is reported as an error"
+    assert store.sessions("local", "local") == []
     assert worker.backlog().dirty == 0
 
 
@@ -387,7 +561,7 @@ def test_a_session_that_is_deleted_while_a_model_thinks_gets_nothing_written(sto
     worker = Worker(store, policy=POLICY, model=ScriptedModel(delete), clock=clock, observer=seen.append)
     (report,) = worker.drain()
     assert report.outcome == "deferred"
-    assert whats(seen) == ["claimed", "deferred"]
+    assert whats(seen) == ["claimed", "deferred", "lost"]
     assert store.sessions("local", "local") == []
     assert worker.backlog().dirty == 0
 
@@ -587,7 +761,10 @@ def test_whatever_happens_nothing_is_forgotten_or_done_twice(seed: int) -> None:
         recorded[name] += 2 * rounds + 1
         given_up.discard(name)
 
+    told = Counter[str]()
+
     def watch(seen: Observation) -> None:
+        told.update(whats([seen]))
         if isinstance(seen, Raised) and seen.what == "given_up":
             given_up.add(seen.session)
 
@@ -624,6 +801,7 @@ def test_whatever_happens_nothing_is_forgotten_or_done_twice(seed: int) -> None:
     clock.advance(1_000.0)
     Worker(store, policy=POLICY, clock=clock, observer=watch).drain()
     assert store.backlog(clock()).dirty == 0
+    assert told["claimed"] == sum(told[end] for end in ENDS)
     for name, session in sessions.items():
         made = session.control.history()
         assert [one.version for one in made] == list(range(1, len(made) + 1))
@@ -725,6 +903,102 @@ def test_stop_with_a_timeout_breaks_off_and_gives_the_lease_back(store: Store) -
     assert (backlog.dirty, backlog.leased) == (1, 0)
     later = FixedClock(time.time() + 65.0)  # the call was paid: models rest a minute
     assert [report.outcome for report in Worker(store, policy=POLICY, clock=later).drain()] == ["applied"]
+
+
+def test_a_job_that_cannot_be_broken_off_gives_its_lease_back_and_changes_nothing_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "ENDING_SECONDS", 0.05)
+    session, begun, free, ended = grown(store, time.time), *(threading.Event() for _ in range(3))
+    seen = list[Observation]()
+
+    def slow(planned: Any) -> None:  # no model: nothing breaks it off
+        begun.set()
+        free.wait(10.0)
+
+    def watch(one: Observation) -> None:
+        seen.append(one)
+        if isinstance(one, Report):
+            ended.set()
+
+    around = Around(before=slow)
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=0.01, around=around, observer=watch).start()
+    assert begun.wait(5.0)
+    assert not worker.stop(timeout=0.02)
+    try:
+        (work,) = store.works(session.key)
+        assert (work.lease_until, work.attempts) == (0.0, 0)
+        backlog = worker.backlog()
+        assert (backlog.dirty, backlog.leased, backlog.resting) == (1, 0, 0)
+        assert whats(seen) == ["claimed", "again"]
+    finally:
+        free.set()
+    assert ended.wait(5.0)
+    for thread in threading.enumerate():
+        if thread.name.startswith("foldmark-worker"):
+            thread.join(5.0)
+    assert not versions(session), "its commit is refused"
+    assert [report.outcome for report in Worker(store, policy=POLICY).drain()] == ["applied"]
+    assert whats(seen)[:2] == ["claimed", "again"]
+    assert ended_once(seen)
+
+
+def test_a_stop_that_cannot_ask_the_store_does_not_say_that_all_is_done(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(running, "LAST_PAUSES", (0.001,) * 5)
+    store = Hiccup()
+    session = grown(store, time.time)
+    store.failing["claim"] = 10**9
+    worker = Worker(store, policy=POLICY, workers=2, poll_seconds=600.0).start()
+    with caplog.at_level(logging.ERROR, "foldmark.worker"):
+        assert not worker.stop()
+    assert "could not be asked" in caplog.text
+    assert worker.backlog().dirty == 1
+    store.failing["claim"] = 0
+    assert worker.start().stop(), "the next one can"
+    assert versions(session) == [1]
+
+
+@pytest.mark.parametrize("times", [1, 3, 5])
+def test_a_stop_asks_a_store_that_hiccups_again(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LAST_PAUSES", (0.001,) * 5)
+    store = Hiccup()
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start()
+    time.sleep(0.02)  # the thread rests
+    session = grown(store, time.time)
+    store.failing["claim"] = times
+    assert worker.stop()
+    assert versions(session) == [1]
+
+
+def test_a_stop_without_drain_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Hiccup()
+    store.failing["claim"] = 10**9
+    started = time.monotonic()
+    assert Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start().stop(drain=False)
+    assert time.monotonic() - started < 5.0
+
+
+def test_a_stop_does_what_was_raised_after_a_thread_last_looked(clock: FixedClock) -> None:
+    """The thread has found nothing; work is raised, and the worker stopped, before it hears of either."""
+    looked, go, session = threading.Event(), threading.Event(), list[Session]()
+
+    class Slow(MemoryStore):
+        def claim(self, now: float, lease_seconds: float) -> Work | None:
+            work = super().claim(now, lease_seconds)
+            if not looked.is_set():
+                looked.set()
+                go.wait(5.0)
+            return work
+
+    store = Slow()
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start()
+    assert looked.wait(5.0)
+    session.append(grown(store, time.time))
+    threading.Timer(0.05, go.set).start()
+    assert worker.stop()
+    assert versions(session[0]) == [1]
 
 
 def test_a_worker_that_was_stopped_may_be_started_again(store: Store) -> None:

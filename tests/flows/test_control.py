@@ -3,8 +3,10 @@ comes back byte for byte. On both stores."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event as Flag
 from threading import Thread
@@ -15,17 +17,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark import MemoryStore, Policy, Session, SQLiteStore, wire
+from foldmark import MemoryStore, Policy, Session, SQLiteStore, triggers, wire
+from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import payload_bytes
-from foldmark.driving import advance
+from foldmark.driving import advance, drive
 from foldmark.errors import NotFound, PolicyError, StaleBoundary
-from foldmark.events import Event, assistant
-from foldmark.store import SessionInfo, View
-from foldmark.testing import ScriptedModel, items_json
+from foldmark.events import Event, assistant, user
+from foldmark.log import committed
+from foldmark.prices import Price
+from foldmark.store import ScopeState, SessionInfo, View
+from foldmark.testing import FixedClock, ScriptedModel, items_json
+from foldmark.tools import compact_tool
 from foldmark.wire import openai_chat
-from making import long_session, tool_round
+from making import call, long_session, tool_round
 from pairs import pair_errors
-from telltale import steered, talk
+from telltale import STEERED, steered, talk
 
 TOLD = items_json(decisions=[("Invoice 6 is compared with ledger_6.csv", [14])])
 
@@ -170,6 +176,51 @@ def test_an_undo_holds_every_trigger_but_the_cap_until_one_landing_was_added(sto
         number, added = number + 1, added + 1
     assert added > 5
     assert before >= held
+
+
+TOLL = Price(read=0.1, write=1.25)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"prices": TOLL},
+        {"pace": {"rule": "size"}},
+        {"triggers": triggers.tokens(2_000)},
+        {"triggers": triggers.events(10)},
+        {"triggers": triggers.custom(lambda moment: True)},
+        {"budget": {"target_tokens": 5_000}},
+    ],
+    ids=["plain", "rent", "size", "tokens", "events", "a function", "target"],
+)
+@pytest.mark.parametrize("run", ["inline", "intra_run", "background"])
+def test_nothing_that_asks_by_itself_compacts_what_was_just_unpacked(options: dict[str, Any], run: Any) -> None:
+    """Every asker: the request, `compact`, the agent by its tool, a worker for work that is due, and idle."""
+    clock = FixedClock()
+    base = {"landing_tokens": 4_000, "trigger_tokens": 6_000, "nothing_below": 500}
+    policy = Policy.coding(
+        **{"run": run, "window": 128_000, **options, "budget": {**base, **options.get("budget", {})}}
+    )
+    session = Session("s", store=MemoryStore(), policy=policy, clock=clock)
+    session.record(*talk(1, 60))
+    assert session.compact(force=True).outcome == "applied"
+    session.control.undo(0)
+    raw = prompt(session)
+    askers: dict[str, Callable[[], object]] = {
+        "request": lambda: session.request(window=128_000),
+        "compact": session.compact,
+        "tool": lambda: compact_tool(session)({}),
+        "worker": lambda: drive(session.compact_steps(run="background"), session.lock),
+        "idle": lambda: drive(session.compact_steps(run="idle"), session.lock),
+    }
+    for name, ask in askers.items():
+        clock.advance(1)
+        ask()
+        assert [one.kind for one in session.control.history()] == ["compaction", "undo"], name
+        assert prompt(session) == raw, name
+    session.record(*talk(61, 100))
+    assert "Compacted" in compact_tool(session)({}), "past the hold the agent is obeyed again"
 
 
 def test_the_cap_does_not_wait_and_the_undo_says_so(store: Any) -> None:
@@ -512,6 +563,146 @@ def test_people_and_workers_in_threads_never_mix_two_records(tmp_path: Path) -> 
     assert sorted(classes(writer)) == seqs(writer)
     for store in stores:
         store.close()
+
+
+# -- whoever comes in between
+
+
+CHANGES = {
+    "undo": lambda hand: hand.undo(1),
+    "edit": lambda hand: hand.edit({"decisions": ["Wait"]}, pin=["event:3"]),
+    "adopt": lambda hand: hand.adopt("All is well.", event_id="event:80"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_a_person_decided_about_one_log_is_never_written_on_another(store: Any, change: str) -> None:
+    """The session is erased and begun anew behind the look, with as many versions and events: the numbers fit, the log
+    does not."""
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True, upto="event:60")
+    session.control.edit({"decisions": ["Mine"]})
+
+    def anew() -> None:
+        session.control.delete()
+        other = steered(store)
+        other.record(*talk(101, 140))
+        other.compact(force=True, upto="event:60")
+        other.control.edit({"decisions": ["Theirs"]})
+
+    racing = steered(Racing(store, anew))
+    with pytest.raises((NotFound, StaleBoundary)) as raised:
+        CHANGES[change](racing.control)
+    assert isinstance(raised.value, NotFound), "the version is the very number that was expected"
+    assert ["invoice 101" in one.text for one in session.control.history()] == [True, True]
+    assert session.control.pins() == []
+
+
+@pytest.mark.parametrize("kind", ["compaction", "undo", "edit", "adopted"])
+def test_only_an_undo_takes_a_further_mark_back(kind: Any) -> None:
+    further = Mark(seq=90, options="o", time=500.0)
+    own = Mark(seq=10, options="o", time=100.0)
+    made = Checkpoint(version=2, boundary=5, text="", tokens=0, mark=own, time=100.0, kind=kind)
+    found = committed(ScopeState(mark=further), made)
+    assert found.mark == (own if kind == "undo" else further)
+
+
+def test_an_undo_brings_the_prompt_back_under_a_clock_that_was_set_back(store: Any) -> None:
+    clock = [50_000.0]
+    session = Session("s", store=store, policy=STEERED, clock=lambda: clock[0])
+    session.record(*long_session(12, 60))
+    session.request(window=64_000)
+    session.record(*(event for number in range(13, 40) for event in tool_round(number, lines_of(number))))
+    before = payload_bytes(session.request(window=64_000).payload())
+    clock[0] += 1
+    session.compact(force=True)
+    session.request(window=64_000)
+    clock[0] -= 20_000  # another machine, or the time was mended
+    session.control.undo()
+    assert prompt(session) == before
+
+
+# -- sizes
+
+
+def framed(text: str) -> str:
+    return f"IN SHORT\n{text}\nEND OF IT"
+
+
+def blank(text: str) -> str:
+    return " "
+
+
+LAYOUTS = st.fixed_dictionaries({
+    "checkpoint": st.sampled_from(["user", "system"]),
+    "merge": st.booleans(),
+    "format": st.sampled_from([None, framed, blank]),
+})  # fmt: skip
+
+
+@given(
+    layout=LAYOUTS, last=st.sampled_from([14, 15, 16, 31]), pins=st.sets(st.integers(1, 40), max_size=3),
+    opens=st.sampled_from(["user", "assistant", "blank"]), told=st.booleans(), system=st.booleans(),
+    more=st.lists(st.sampled_from(["compact", "edit", "undo", "adopt"]), max_size=3), waits=st.booleans(),
+)  # fmt: skip
+def test_a_report_says_the_size_of_the_request_that_then_goes_out(
+    layout: dict[str, Any], last: int, pins: set[int], opens: str, told: bool, system: bool, more: list[str],
+    waits: bool,
+) -> None:  # fmt: skip
+    policy = Policy.coding(run="manual", budget={"landing_tokens": 4_000}, window=64_000, layout=layout)
+    session = steered(policy=policy, model=ScriptedModel(TOLD) if told else None)
+    first = {"user": [], "assistant": [assistant("Hello.")], "blank": [user(" ")]}[opens]
+    big = "\n".join(f"ledger row {row} is charged by retry_{row % 7} of file_{row}.csv" for row in range(900))
+    session.record(*first, *talk(1, last), *tool_round(90, big), *talk(91, 92))
+    if waits:
+        session.record(*talk(93, 94)[:-1], assistant("Look.", call("read", 95)))
+    if system:
+        session.describe(system="You mend ledgers.")
+    for seq in pins:
+        session.control.pin(f"event:{seq}")
+    big_seq = next(event.seq for event in session.store.log(session.key) if event.artifacts)
+    if len(pins) == 2:
+        session.control.pin(f"event:{big_seq}")  # what is kept has a preview
+    report = session.compact(force=True)
+    for step in more:
+        assert report.after == session.peek().tokens.total, step
+        if step == "compact":
+            session.record(*talk(40, 52))
+            report = session.compact(force=True, by_code=True)
+        elif session.store.view(session.key).checkpoint is None:
+            continue
+        elif step == "undo":
+            report = session.control.undo()
+        elif step == "edit" and session.store.view(session.key).checkpoint.boundary:  # type: ignore[union-attr]
+            report = session.control.edit({"next_steps": ["Ask the bank"]}, pin=[f"event:{big_seq}"])
+        elif step == "adopt":
+            with suppress(PolicyError):
+                report = session.control.adopt("All is well.", event_id=f"event:{big_seq + 1}")
+    assert report.after == session.request(window=64_000).tokens.total
+
+
+def test_a_kept_result_is_shown_the_same_by_whoever_wrote_the_record_and_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    big = "\n".join(f"ledger row {row} is charged by retry_{row % 7} of file_{row}.csv" for row in range(900))
+    for number, layout in enumerate(({"checkpoint": "user"}, {"checkpoint": "system"})):
+        policy = Policy.coding(run="manual", budget={"landing_tokens": 4_000}, window=64_000, layout=layout)
+        with closing(SQLiteStore(path)) as store:
+            session = steered(store, policy, name=f"s{number}")
+            session.record(*talk(1, 6), *tool_round(90, big), *talk(7, 40))
+            seq = next(event.seq for event in session.store.log(session.key) if event.artifacts)
+            session.control.pin(f"event:{seq}")
+            session.compact(force=True)
+            made = prompt(session)
+        assert made.count(f"The whole tool is artifact:{seq}".encode()) == 1 or made.count(b"[Preview. ") == 1
+        said = (
+            "from foldmark import Policy, Session, SQLiteStore; from foldmark.drafts import payload_bytes; import sys;"
+            f"p = Policy.coding(run='manual', budget={{'landing_tokens': 4_000}}, window=64_000, layout={layout!r});"
+            f"s = Session('s{number}', store=SQLiteStore({str(path)!r}), policy=p);"
+            "sys.stdout.buffer.write(payload_bytes(s.peek().payload()))"
+        )
+        other = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
+        assert other.stdout == made
 
 
 # -- pins

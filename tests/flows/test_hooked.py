@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from foldmark import Policy, Session
 from foldmark.errors import FoldmarkError, HookError, IdConflict, NotFound, Vetoed
 from foldmark.events import Event, Image, Text, ToolResult, assistant, injected, result, user
-from foldmark.hooked import EventHooks, Hold, Landed, hooked
+from foldmark.hooked import EventHooks, Hold, Landed, as_recorded, hooked
 from foldmark.memory import MemoryStore
 from foldmark.sqlite import SQLiteStore
 from foldmark.store import Frame, Key, ScopeState, Store
@@ -214,7 +214,8 @@ def test_a_tagged_event_is_seen_by_its_scopes_and_raises_work_there(store: Store
     while work := store.claim(10.0, 30.0):
         found.append((work.key.scope, work.wanted))
         store.settle(work)
-    assert sorted(found) == [("", 2), ("billing", 2)]
+    assert ("billing", 2) in found
+    assert "sales" not in [scope for scope, _ in found]
     assert store.log(MAIN)[0].meta["by"] == "hook"
     assert session.follow(offered).new == ()
 
@@ -234,7 +235,7 @@ def test_a_list_whose_events_were_changed_or_held_back_is_known_the_next_time(st
         assert session.follow(messages).new == ()
     assert session.follow(messages).seqs == (1, 0, 2, 0, 3, 0, 4)
     again = session.follow(messages)
-    assert (again.known + again.held_before, again.held_back) == (7, ())
+    assert (again.known, again.held_before, again.held_back) == (4, 3, ())
     assert session.follow([m for m in messages if "heartbeat" not in m.text]).new == ()  # the caller dropped them
     assert log_of(session) == ["card [pin]", "Noted.", "next", "Done."]
     assert [info.session for info in store.sessions("local", "local")] == ["main"]
@@ -277,7 +278,7 @@ def test_following_tells_what_was_held_back_and_counts_it_nowhere_else(store: St
     assert [(one.reason, one.hook) for one in found.held_back] == [("a heartbeat", "quiet")]
     assert found.known == 0
     again = session.follow([user("a"), injected("heartbeat"), assistant("b"), user("c")])
-    assert (len(again.new), again.held_back, again.known + again.held_before) == (1, (), 3)
+    assert (len(again.new), again.held_back, again.known, again.held_before) == (1, (), 2, 1)
 
 
 class Gate:
@@ -717,6 +718,9 @@ def test_no_title_is_made_of_words_that_are_not_shown(store: Store) -> None:
     Session("other", store=store).record(user("public words"))
     titles = {info.session: info.title for info in hooked(store, HIDE).sessions("local", "local")}
     assert titles == {"main": "", "other": "public words"}
+    for reading in (hooked(store, HIDE), as_recorded(hooked(store, HIDE))):
+        rows = (reading.info(MAIN), reading.open(MAIN), reading.describe(MAIN, {"a": "1"}))
+        assert [row.title for row in rows] == ["", "", ""]
     assert store.open(MAIN).title == f"card {PIN}"
     session = on(store, HIDE)
     for last in ("b", "c", "b"):  # to a fork and back

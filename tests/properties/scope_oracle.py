@@ -36,12 +36,15 @@ class Line:
         self.said: list[Said] = []
         self.made: dict[Scope, list[Made]] = {}
         self.pins: set[int] = set()
+        self.systems: dict[Scope, str] = {}
 
-    def fork(self, seq: int) -> Line:
-        """What a fork there begins with: events, pins, and the checkpoints that tell of nothing behind it."""
+    def fork(self, seq: int, systems: dict[Scope, str] | None = None) -> Line:
+        """What a fork there begins with: events, pins, the checkpoints that tell of nothing behind it, and the system
+        text of every scope (or others: whoever opens one through the store keeps what it says)."""
         other = Line()
         other.said = self.said[:seq]
         other.pins = {pin for pin in self.pins if pin <= seq}
+        other.systems = dict(self.systems if systems is None else systems)
         other.made = {scope: [one for one in made if one.reach <= seq] for scope, made in self.made.items()}
         return other
 

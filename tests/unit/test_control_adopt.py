@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldmark import Session
-from foldmark.errors import PolicyError
+from foldmark.errors import NotFound, PolicyError
 from foldmark.events import Event
 from foldmark.render import TAG
 from foldmark.rounds import rounds
@@ -169,3 +169,60 @@ def test_it_takes_its_room_from_what_code_writes() -> None:
     again = session.compact(force=True)
     assert "Invoice 129 was compared" in session.control.history()[-1].text
     assert again.after <= 1.02 * again.target
+
+
+@pytest.mark.parametrize("number", [6, 41, 60])
+def test_its_last_event_may_be_named_as_anywhere_else(number: int) -> None:
+    boundaries = []
+    for name in (f"m1_{number}", f"event:{number}", str(number), f"event:{number}@s"):
+        session = session_of()
+        boundaries.append(session.control.adopt(SUMMARY, event_id=name).boundary)
+    assert len(set(boundaries)) == 1
+
+
+def test_an_id_that_the_log_knows_is_no_ref() -> None:
+    events = timed()
+    session = steered()
+    session.record(*events[:40], msgspec.structs.replace(events[40], id="event:6"), *events[41:])
+    other = session_of()
+    assert (
+        session.control.adopt(SUMMARY, event_id="event:6").boundary
+        == other.control.adopt(SUMMARY, event_id="event:41").boundary
+    )
+
+
+def test_a_ref_that_there_is_none_of_is_named_also_beside_a_time() -> None:
+    session = session_of()
+    for given_ in ({"event_id": "event:9999"}, {"event_id": "event:9999", "cutoff": 1_041.5}):
+        with pytest.raises(NotFound, match="9999"):
+            session.control.adopt(SUMMARY, **given_)  # type: ignore[arg-type]
+    for ref in ("compaction:1", "event:6@elsewhere"):
+        with pytest.raises(NotFound, match="no event of this session"):
+            session.control.adopt(SUMMARY, event_id=ref)
+    assert session.control.adopt(SUMMARY, event_id="of their log", cutoff=1_041.5).boundary
+    scoped = Session("s", store=session.store, scope="sub", sees="exact")
+    with pytest.raises(NotFound, match="does not see"):
+        scoped.control.adopt(SUMMARY, event_id="event:6")
+
+
+@pytest.mark.parametrize(
+    ("given_", "said"),
+    [
+        ({"text": None, "event_id": "m1_41"}, r"adopt\(text=None\)"),
+        ({"text": b"bytes", "event_id": "m1_41"}, r"adopt\(text="),
+        ({"text": SUMMARY, "event_id": None}, r"adopt\(event_id=None\)"),
+        ({"text": SUMMARY, "event_id": 41}, r"adopt\(event_id=41\)"),
+        ({"text": SUMMARY, "cutoff": "2024"}, r"adopt\(cutoff='2024'\)"),
+        ({"text": SUMMARY, "cutoff": True}, r"adopt\(cutoff=True\)"),
+        ({"text": SUMMARY, "cutoff": float("nan")}, r"adopt\(cutoff=nan\)"),
+        ({"text": SUMMARY, "cutoff": float("inf")}, r"adopt\(cutoff=inf\)"),
+        ({"text": SUMMARY, "cutoff": 1.7e12}, "milliseconds; it takes Unix seconds: 1700000000.0"),
+        ({"text": SUMMARY, "event_id": "m1_41", "cutoff": 1.7e12}, "milliseconds"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_the_name_of_its_argument(given_: dict[str, object], said: str) -> None:
+    session = session_of()
+    before = session.store.view(session.key)
+    with pytest.raises(PolicyError, match=said):
+        session.control.adopt(**given_)  # type: ignore[arg-type]
+    assert session.store.view(session.key) == before

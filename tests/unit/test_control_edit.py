@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark import Session
+from foldmark import Policy, Session
 from foldmark.checkpoint import Item
 from foldmark.compose.telling import UNVERIFIED, is_told
+from foldmark.control.committing import gauged
 from foldmark.errors import NotFound, PolicyError, StaleBoundary
 from foldmark.events import user
 from foldmark.narrative import FIELDS
 from foldmark.render import TAG
+from foldmark.reports import Report
 from foldmark.testing import ScriptedModel, items_json
 from foldmark.tokens import count
 from foldmark.wire import openai_chat
@@ -287,3 +291,220 @@ def test_a_full_narrative_stands_in_the_text_whole() -> None:
     session.record(*talk(45, 80))
     assert session.compact(force=True).outcome == "applied"
     assert msgspec.json.decode(msgspec.json.encode(made), type=type(made)) == made
+
+
+# -- what it may be, and how much
+
+
+@pytest.mark.parametrize(
+    ("narrative", "said"),
+    [
+        (5, "takes a mapping"),
+        ("decisions", "takes a mapping"),
+        (["decisions"], "takes a mapping"),
+        ({"decisions": None}, r"narrative\.decisions is None"),
+        ({"decisions": 5}, r"narrative\.decisions is 5"),
+        ({"decisions": [None]}, r"narrative\.decisions\[0\] is None"),
+        ({"decisions": ["x", {"text": "y", "refs": None}]}, r"narrative\.decisions\[1\]\.refs is None"),
+        ({"decisions": {"text": "x", "refs": 2.5}}, r"narrative\.decisions\[0\]\.refs is 2\.5"),
+        ({"decisions": {"text": "x", "refs": [None]}}, r"refs"),
+        ({"decisions": {"text": None}}, "takes text"),
+        ({"decisions": {"text": "x", "why": 5}}, "takes text"),
+        ({"decisions": Item(field="decisions", text="x", refs=None)}, r"narrative\.decisions\.refs is None"),  # type: ignore[arg-type]
+        (lambda items: None, "it gives Items"),
+        (lambda items: 7, "it gives Items"),
+    ],
+)
+def test_no_shape_of_an_edit_raises_anything_but_a_named_refusal(narrative: object, said: str) -> None:
+    session = compacted()
+    before = session.store.view(session.key)
+    with pytest.raises(PolicyError, match=said):
+        session.control.edit(narrative)  # type: ignore[arg-type]
+    assert session.store.view(session.key) == before
+
+
+@pytest.mark.parametrize("refs", [None, 5, [5], [None], {"event:3"}])
+def test_pins_of_an_edit_are_refs_or_refused_by_name(refs: object) -> None:
+    session = compacted()
+    for name in ("pin", "unpin"):
+        with pytest.raises(PolicyError, match=rf"edit\({name}="):
+            session.control.edit({"next_steps": ["x"]}, **{name: refs})  # type: ignore[arg-type]
+    assert (len(session.control.history()), session.control.pins()) == (1, [])
+    session.control.edit(pin="event:4")
+    assert session.control.pins() == [4], "a single ref is a list of one"
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda hand: hand.edit(),
+        lambda hand: hand.edit({}),
+        lambda hand: hand.edit(author="Bob"),
+        lambda hand: hand.edit({"next_steps": [{"text": "Ask the bank", "refs": [2]}], "conflicts": []}),
+        lambda hand: hand.edit(lambda items: items),
+        lambda hand: hand.edit(pin=["event:4"]),
+        lambda hand: hand.edit(unpin=["event:6"]),
+        lambda hand: hand.edit({"next_steps": [{"text": "Ask  the bank", "refs": ["event:2"]}]}, pin=["event:4"]),
+    ],
+)
+def test_an_edit_that_changes_nothing_writes_nothing_and_keeps_the_prefix(again: Any) -> None:
+    session = compacted(model=ScriptedModel(TOLD))
+    session.control.edit({"next_steps": [{"text": "Ask the bank", "refs": [2]}]}, pin=["event:4"], author="Ann")
+    before, view = session.peek().payload(), session.store.view(session.key)
+    report = again(session.control)
+    assert (report.outcome, report.version, report.before) == ("not_due", 2, report.after)
+    assert "nothing was changed" in report.text
+    assert session.peek().payload() == before
+    assert session.store.view(session.key) == view
+    assert session.control.edit({"next_steps": ["Ask the bank"]}).version == 3, "without its event it is another one"
+
+
+@given(
+    st.sampled_from([8_000, 12_000, 64_000]),
+    st.dictionaries(st.sampled_from(FIELDS), st.tuples(st.integers(1, 12), st.integers(1, 40)), max_size=6),
+    st.sets(st.sampled_from(range(2, 60)), max_size=8),
+)
+def test_a_record_that_was_edited_goes_out_or_is_refused_and_no_word_of_it_goes_unsaid(
+    window: int, wanted: dict[Any, tuple[int, int]], pins: set[int]
+) -> None:
+    policy = Policy.coding(run="inline", budget={"landing_tokens": 1_500}, window=window)
+    session = steered(policy=policy)
+    session.record(*talk(1, 12))
+    session.compact(force=True)
+    if session.store.view(session.key).checkpoint is None:
+        return
+    narrative = {
+        field: [f"{field} {n} " + " ".join(f"w{n}{k}" for k in range(words)) for n in range(items)]
+        for field, (items, words) in wanted.items()
+    }
+    before = session.store.view(session.key)
+    boundary = before.checkpoint.boundary  # type: ignore[union-attr]
+    try:
+        report = session.control.edit(narrative, pin=[f"event:{seq}" for seq in sorted(pins) if seq <= boundary])
+    except PolicyError as error:
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        assert "it would fit in none" in refused or "240 fit" in refused
+        assert session.store.view(session.key) == before
+        return
+    written = session.control.history()[-1].narrative
+    made = session.request()
+    assert made.tokens.total <= made.ceiling
+    last = session.control.history()[-1]
+    if last.kind == "compaction" and report.version:
+        assert last.version == before.checkpoint.version or report.warnings, "compacted at once: that was foretold"  # type: ignore[union-attr]
+    session.record(*talk(13, 30))
+    later = session.compact(force=True)
+    gone = [item for item in written if item not in session.control.history()[-1].narrative]
+    assert not gone or later.warnings or made.report.warnings, "what had no room any more is named"
+
+
+def test_an_edit_that_no_later_record_shows_whole_says_so_and_so_does_the_later_one() -> None:
+    session = compacted()
+    full = {field: [f"{field} {n} " + "word " * 40 for n in range(12)] for field in FIELDS}
+    report = session.control.edit(full)
+    assert "a compaction has about 600 tokens for it" in report.warnings[0]
+    assert session.control.history()[-1].warnings == report.warnings
+    session.record(*talk(45, 80))
+    later = session.compact(force=True)
+    assert any("What a person wrote had no room" in one for one in later.warnings)
+    assert any("What a person wrote had no room" in one for one in session.control.history()[-1].warnings)
+    assert session.control.edit({field: [] for field in FIELDS}).warnings == ()
+
+
+def test_an_edit_at_the_cap_says_what_follows() -> None:
+    session = steered(policy=Policy.coding(run="inline", budget={"landing_tokens": 4_000}, window=12_000))
+    session.record(*talk(1, 12))
+    session.compact(force=True)
+    for number in range(1, 13):  # longer and longer, up to where it is refused
+        lines = [" ".join(f"w{n}k{k}" for k in range(40)) for n in range(number)]
+        said = session.control.edit(dict.fromkeys(FIELDS, lines)).warnings
+        size = session.peek().tokens
+        at_once = any("does so again at once" in one for one in said)
+        assert at_once == (size.total - size.static >= _cap_of(session))
+        if at_once:
+            break
+    assert at_once
+    assert session.request().report.trigger == "cap"
+
+
+def _cap_of(session: Session) -> int:
+    return gauged(session._setting(), session.store.view(session.key)).room.cap
+
+
+# -- how long it lasts
+
+
+def by_code(session: Session) -> Report:
+    return session.compact(force=True, by_code=True)
+
+
+def lines_in(session: Session, field: str) -> list[str]:
+    return [item.text for item in session.control.history()[-1].narrative if item.field == field]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_a_person_wrote_outlives_every_compaction_by_code(field: Any) -> None:
+    session = compacted(model=ScriptedModel(TOLD))
+    session.control.edit({field: ["Call Zebediah on Thursday"]}, author="Ann")
+    for turn in range(3):
+        session.record(*talk(45 + 30 * turn, 74 + 30 * turn))
+        report = by_code(session)
+        assert report.outcome == "applied"
+        assert lines_in(session, field) == ["Call Zebediah on Thursday"]
+        made = session.control.history()[-1]
+        assert "Call Zebediah on Thursday" in made.text
+        assert made.author.endswith("edited by Ann")
+        assert report.warnings == ()
+
+
+@pytest.mark.parametrize("field", ["current_work", "next_steps"])
+def test_what_a_model_told_of_work_and_steps_is_overtaken_and_what_a_person_wrote_is_not(field: Any) -> None:
+    said = "Write to the bank about the rows that retry_5 charged"
+    session = compacted(model=ScriptedModel(items_json(**{field: [said]})))  # type: ignore[arg-type]
+    assert lines_in(session, field) == [said]
+    session.control.edit({"open_questions": ["Who signs?"]}, author="Ann")
+    session.record(*talk(45, 80))
+    by_code(session)
+    assert lines_in(session, field) == []
+    assert lines_in(session, "open_questions") == ["Who signs?"]
+
+
+@pytest.mark.parametrize("field", ["current_work", "next_steps"])
+def test_a_model_that_has_seen_it_tells_anew_and_the_report_names_what_it_left(field: Any) -> None:
+    told = items_json(**{field: [("Compare invoice 51 with ledger_51.csv", [120])]})  # type: ignore[arg-type]
+    model = ScriptedModel(TOLD, told)
+    session = compacted(model=model)
+    session.control.edit({field: ["Call Zebediah on Thursday"]}, author="Ann")
+    session.record(*talk(45, 80))
+    report = session.compact(force=True)
+    assert "Call Zebediah on Thursday" in model.asks[-1].prompt
+    assert lines_in(session, field) == ["Compare invoice 51 with ledger_51.csv"]
+    assert any("no longer told" in one and "Zebediah" in one for one in report.reasons)
+    session.record(*talk(81, 120))
+    by_code(session)
+    assert lines_in(session, field) == [], "that was the model's"
+
+
+@pytest.mark.parametrize("answer", [TimeoutError("late"), "no notes at all, sorry", items_json()])
+def test_a_model_that_tells_nothing_takes_nothing_away(answer: Any) -> None:
+    session = compacted(model=ScriptedModel(TOLD, answer))
+    session.control.edit({"next_steps": ["Call Zebediah on Thursday"]}, author="Ann")
+    session.record(*talk(45, 80))
+    session.compact(force=True)
+    assert lines_in(session, "next_steps") == ["Call Zebediah on Thursday"]
+
+
+def test_a_person_takes_back_what_a_person_wrote() -> None:
+    session = compacted()
+    session.control.edit({"next_steps": ["Call Zebediah on Thursday", "Ask the bank"]}, author="Ann")
+    session.control.edit({"next_steps": ["Ask the bank"]}, author="Bob")
+    session.record(*talk(45, 80))
+    by_code(session)
+    assert lines_in(session, "next_steps") == ["Ask the bank"]
+    session.control.edit({"next_steps": []}, author="Bob")
+    session.record(*talk(81, 110))
+    by_code(session)
+    assert lines_in(session, "next_steps") == []

@@ -201,7 +201,7 @@ def test_an_error_names_what_fixed_it() -> None:
     error = state["error", "make all"]
     assert "expected ';'" in error.value
     assert error.seq == 6
-    assert error.refs == (2, 4)
+    assert error.refs == (2, 4, 3)
     assert error.meta["fix"] == "lib.c"
 
 

@@ -700,3 +700,6 @@ def test_a_checkpoint_of_ours_in_the_system_text_tells_whose_past_a_short_list_i
     assert follow(made.store, made.key, again).forked_at == 0
     assert follow(made.store, made.key, again, told=True).forked_at == boundary + 2
     assert follow(made.store, made.key, [user("Another turn")], told=True).forked_at == boundary
+    system = made.request(system="Be kind.", window=64_000).system
+    assert made.follow(again, system=system).forked_at == boundary + 2
+    assert made.system == "Be kind."

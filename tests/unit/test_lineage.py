@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foldmark import HeadMoved, MemoryStore, Policy, assistant, flows, user
+from foldmark import HeadMoved, MemoryStore, Policy, assistant, flows, lineage, user
 from foldmark.events import Event
 from foldmark.following import Followed
 from foldmark.lineage import (
@@ -25,7 +25,7 @@ from foldmark.lineage import (
     opened,
     remembered,
 )
-from foldmark.store import Context, Key
+from foldmark.store import Context, HeldBack, Key
 
 KEY = Key(session="s")
 TALK = [user("a"), assistant("b"), user("c")]
@@ -169,3 +169,19 @@ def test_messages_and_events_are_offered_alike() -> None:
 def test_a_clock_that_gives_no_number_stops_no_write(time: float) -> None:
     assert finite(lambda: time)() == 0.0
     assert finite(lambda: 12.5)() == 12.5
+
+
+def test_what_a_hook_held_back_before_another_writer_came_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lineage, "BATCH", 2)
+    log, (first, held, last) = Log(beaten=[2]), many(3)
+    kept_out = HeldBack(place=1, reason="", hook="")
+
+    def append(events: Sequence[Event], head: int | None = None) -> Any:
+        made = log.append(events[:1], head)
+        return made if len(events) == 1 else SimpleNamespace(new=made.new, known=(), held_back=(kept_out,))
+
+    found = Followed("s", (first, held, last), known=5, held_before=2)
+    again = Followed("s", (last,), known=6, held_before=3, head=2)
+    done = caught_up(found, append, lambda: again, lambda done, total: None)
+    assert (done.new, done.held_back) == ((first, last), (kept_out,))
+    assert (done.known, done.held_before) == (5, 2)

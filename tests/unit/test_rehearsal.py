@@ -54,6 +54,7 @@ WRITES: dict[str, Writing] = {
 READS: dict[str, Writing] = {
     "attempts": lambda store, key: store.attempts(key),
     "artifacts": lambda store, key: store.artifacts,
+    "info": lambda store, key: store.info(key),
     "sessions": lambda store, key: store.sessions(key.tenant, key.user),
     "context": lambda store, key: store.context(key, [user("No.")]).new,
     "view": lambda store, key: store.view(key),

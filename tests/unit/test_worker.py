@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from foldmark import MemoryStore, NotFound, Policy, PolicyError, Summarizer
+from foldmark import MemoryStore, NotFound, Policy, PolicyError, Session, Summarizer
 from foldmark.reports import Attempt, Report
-from foldmark.store import Key, SessionInfo
+from foldmark.store import Frame, Key, SessionInfo, Work
 from foldmark.testing import ScriptedModel
 from foldmark.worker import Worker
-from foldmark.worker.opening import existing, is_there, rules_for, run_of
-from foldmark.worker.verdicts import DONE, GIVEN_UP, after_failure, after_report, may_ask_at, pause, rested
+from foldmark.worker.job import Job
+from foldmark.worker.opening import is_there, rules_for, run_of, sizes_of
+from foldmark.worker.verdicts import DONE, GIVEN_UP, Verdict, after_failure, after_report, may_ask_at, pause, rested
 
 KEY = Key(session="s")
 INFO = SessionInfo(session="s")
@@ -43,9 +44,9 @@ def test_what_failed_comes_again_and_is_given_up_at_the_last_attempt() -> None:
 
 
 def test_what_was_left_to_another_compaction_is_never_given_up() -> None:
-    deferred = after_report(Report(outcome="deferred"), 50, 5, 100.0, always)
-    assert deferred.what == "again"
-    assert deferred.again == 400.0
+    for waited, pause_ in ((0.0, 1.0), (0.5, 1.0), (20.0, 20.0), (299.0, 299.0), (10_000.0, 300.0)):
+        deferred = after_report(Report(outcome="deferred"), 50, 5, 100.0, always, waited)
+        assert deferred == Verdict("again", 100.0 + pause_, counts=False)
 
 
 def test_no_attempt_is_wasted_while_models_rest() -> None:
@@ -107,18 +108,35 @@ def test_a_function_that_returns_no_policy_is_named() -> None:
 
 def test_work_after_a_pause_is_called_idle() -> None:
     assert run_of(Policy.coding()) == "background"
+    assert run_of(Policy.coding(background={"idle_seconds": 0.0})) == "background", "no pause is none"
     assert run_of(Policy.coding(background={"idle_seconds": 30.0})) == "idle"
 
 
 def test_a_session_that_is_not_there_is_not_made() -> None:
     store = MemoryStore()
-    with pytest.raises(NotFound):
-        existing(store, KEY)
     assert not is_there(store, KEY)
+    with pytest.raises(NotFound):
+        Session("s", store=store, create=False)
     assert not store.sessions("local", "local")
     store.open(KEY)
     assert is_there(store, KEY)
-    assert existing(store, KEY).session == "s"
+    assert Session("s", store=store, create=False).name == "s"
+
+
+def test_room_is_made_for_requests_of_the_last_ones_size_where_somebody_said_it() -> None:
+    assert sizes_of(None) == (None, None)
+    assert sizes_of(Frame(window=60_000)) == (60_000, None)
+    assert sizes_of(Frame(window=60_000, max_output=900)) == (60_000, 900)
+    assert sizes_of(Frame(window=128_000, assumed=True, max_output=900)) == (None, 900)
+
+
+# -- its end
+
+
+def test_a_job_ends_once() -> None:
+    work = Work(key=KEY, wanted=1, done=0)
+    job = Job(MemoryStore(), work, clock=lambda: 0.0, lease_seconds=1.0, seconds=1.0)
+    assert [job.takes_end() for _ in range(3)] == [True, False, False]
 
 
 # -- options

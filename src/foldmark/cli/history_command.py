@@ -1,5 +1,5 @@
-"""`foldmark history`: every version of a record, the attempts between them, and what all summary calls took. Knows
-nothing of how any of it came about.
+"""`foldmark history`: every version of a record, the attempts between them, what all summary calls took, and what the
+whole cost and saved. Knows nothing of how any of it came about.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from foldmark.cli.place import Place
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.control import Compaction
 from foldmark.control.past import Totals, totals
+from foldmark.prices.saved import Saved
 from foldmark.refs import compaction_ref, event_ref
 from foldmark.reports import Attempt, summed
 from foldmark.session import Session
@@ -36,6 +37,7 @@ def history(
         found = opened.control.compactions()
         total = of_all_scopes(opened)
         misses = opened.cache_misses()
+        against = opened.saved()
     if as_json:
         say_json(
             {
@@ -43,11 +45,12 @@ def history(
                 "attempts": [attempt_json(attempt) for attempt in attempts],
                 "cache_misses": misses or None,
                 "compactions": [entry_json(entry) for entry in found],
+                "saved": saved_json(against) if against.requests else None,
                 "totals": totals_json(total),
             }
         )
     else:
-        _print(opened.name, found, attempts, total, misses)
+        _print(opened.name, found, attempts, total, misses, against)
 
 
 def of_all_scopes(opened: Session) -> Totals:
@@ -114,11 +117,40 @@ def totals_json(total: Totals) -> dict[str, Any]:
     }
 
 
+def saved_json(against: Saved) -> dict[str, Any]:
+    """The two bills as the JSON contract has them."""
+    sent, whole, called = against.sent, against.original, against.called
+    return {
+        "requests": against.requests,
+        "uncounted": against.uncounted,
+        "prompt_tokens": sent.input,
+        "cached_tokens": sent.cache_read,
+        "written_tokens": sent.cache_write,
+        "output_tokens": sent.output,
+        "whole_prompt_tokens": whole.input,
+        "whole_cached_tokens": whole.cache_read,
+        "whole_written_tokens": whole.cache_write,
+        "not_sent_tokens": against.not_sent,
+        "outside_tokens": against.outside,
+        "unread_requests": against.unread,
+        "unpriced_calls": called.unpriced,
+        "summaries_units": called.units if against.price else None,
+        "billed_units": against.billed,
+        "whole_units": against.would,
+        "saved_units": against.saving,
+        "saved_dollars": against.dollars,
+        "beyond": event_ref(against.beyond) if against.beyond else None,
+        "text": str(against),
+    }
+
+
 # -- readable text
 
 
-def _print(session: str, found: Sequence[Compaction], attempts: Sequence[Attempt], total: Totals, misses: str) -> None:
-    """A table, oldest first; then what all calls took, and what the cache missed."""
+def _print(
+    session: str, found: Sequence[Compaction], attempts: Sequence[Attempt], total: Totals, misses: str, against: Saved
+) -> None:  # fmt: skip
+    """A table, oldest first; then what all calls took, what the cache missed, and what was saved."""
     out = terminal()
     if not found:
         out.tell(f"session {session}: nothing was compacted yet")
@@ -130,6 +162,8 @@ def _print(session: str, found: Sequence[Compaction], attempts: Sequence[Attempt
         out.tell(_said(total))
     if misses:
         out.tell(misses)
+    if against.requests:
+        out.tell(str(against))
 
 
 def _table(found: Iterable[Compaction], attempts: Iterable[Attempt]) -> Table:

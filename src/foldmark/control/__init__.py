@@ -4,5 +4,6 @@ frameworks and of screens."""
 from foldmark.control.hand import Control
 from foldmark.control.past import Compaction, Totals
 from foldmark.control.plans import Asks, Listed, Plan, Preview
+from foldmark.control.setting import Setting
 
-__all__ = ["Asks", "Compaction", "Control", "Listed", "Plan", "Preview", "Totals"]
+__all__ = ["Asks", "Compaction", "Control", "Listed", "Plan", "Preview", "Setting", "Totals"]

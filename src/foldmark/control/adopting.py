@@ -4,6 +4,10 @@ nothing of who made it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
 import msgspec
 
 from foldmark.assembly import dressed
@@ -14,13 +18,14 @@ from foldmark.compose import adopted_section, cost_of_section, with_adopted_sect
 from foldmark.control.committing import named, said_of, seen, version_of, written
 from foldmark.control.setting import Setting, Wish
 from foldmark.drafting import narrowed, write
-from foldmark.errors import PolicyError
+from foldmark.errors import NotFound, PolicyError
+from foldmark.events import Event
 from foldmark.gauging import gauge
 from foldmark.keeping import ruled
 from foldmark.kinds import clean_text
 from foldmark.outcomes import Trial
 from foldmark.redact import redactor
-from foldmark.refs import compaction_ref
+from foldmark.refs import compaction_ref, parse
 from foldmark.reports import Reason, Report
 from foldmark.selection import Span, select
 from foldmark.store import View
@@ -29,12 +34,16 @@ from foldmark.validation import validate
 MOST_SHARE = 0.5
 """Share of the landing that a summary made elsewhere may take: the other half is for what code knows."""
 
+LATEST = 1e11
+"""Unix seconds: the year 5138. A number above it counts milliseconds."""
+
 
 def adopted(
     at: Setting, text: str, event_id: str, cutoff: float | None, author: str, expected: int | None, wish: Wish
 ) -> Report:
     """Write a version that covers what the summary tells of. Raises PolicyError when it tells of nothing here or is too
     long, StaleBoundary when another compaction won."""
+    _check(text, event_id, cutoff)
     looked = seen(at, expected)
     frame, policy, now = at.frame(wish), at.policy(wish), at.clock()
     view = ruled(looked, frame, policy)[0]
@@ -70,9 +79,10 @@ def _quoted(text: str, name: str, most: int) -> Section:
 
 
 def _boundary(at: Setting, view: View, event_id: str, cutoff: float | None) -> int:
-    if not event_id and cutoff is None:
-        raise PolicyError("Say up to where the summary tells: event_id= (its last event) or cutoff= (a time).")
-    found = boundary_of(at.store.log(at.key), event_id=event_id, cutoff=cutoff)
+    log = at.store.log(at.key)
+    if event_id and all(event.id != event_id for event in log):
+        event_id = _by_ref(at, log, event_id)
+    found = boundary_of(log, event_id=event_id, cutoff=cutoff)
     where = f"event_id={event_id!r}" if event_id else f"cutoff={cutoff!r}"
     if not found:
         raise PolicyError(f"By {where} the summary tells of no whole round of session {at.key.session!r}.")
@@ -82,6 +92,34 @@ def _boundary(at: Setting, view: View, event_id: str, cutoff: float | None) -> i
             f"{view.checkpoint.boundary} already. Undo it first where the other one is better."
         )
     return found
+
+
+def _by_ref(at: Setting, log: Sequence[Event], ref: str) -> str:
+    """The id of the event that a ref names, as it does for pins; whatever is no ref stays an id that nobody knows."""
+    try:
+        parse(ref)
+    except NotFound:
+        return ref
+    seq = at.seq_of(ref)
+    return next(event.id for event in log if event.seq == seq)
+
+
+def _check(text: Any, event_id: Any, cutoff: Any) -> None:
+    """Raises PolicyError, naming the argument, for what cannot be meant."""
+    if not isinstance(text, str):
+        raise PolicyError(f"adopt(text={text!r:.80}): the summary is a text.")
+    if not isinstance(event_id, str):
+        raise PolicyError(f"adopt(event_id={event_id!r:.80}): it takes an event's id or its ref ('event:12').")
+    if not event_id and cutoff is None:
+        raise PolicyError("Say up to where the summary tells: event_id= (its last event) or cutoff= (a time).")
+    if cutoff is None:
+        return
+    if isinstance(cutoff, bool) or not isinstance(cutoff, int | float) or not isfinite(cutoff):
+        raise PolicyError(f"adopt(cutoff={cutoff!r:.80}): it takes a time in Unix seconds (1_700_000_000.0).")
+    if cutoff > LATEST:
+        raise PolicyError(
+            f"adopt(cutoff={cutoff!r}) is a time in milliseconds; it takes Unix seconds: {cutoff / 1000!r}."
+        )
 
 
 def _chosen(span: Span | None, boundary: int) -> Span:

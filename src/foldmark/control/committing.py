@@ -47,6 +47,27 @@ def gauged(at: Setting, view: View, wish: Wish = Wish()) -> Gauge:
     return gauge(ruled(view, frame, policy)[0], frame, policy, at.clock())
 
 
+def at_the_cap(size: Gauge) -> tuple[str, ...]:
+    """A warning when the next request is so large that it is compacted again at once."""
+    above, room = size.sizes.whole - size.room.static, size.room
+    if above < room.cap:
+        return ()
+    return (
+        f"The request has {above:,} tokens above the static prefix, and the cap is {room.cap:,}: what compacts by "
+        "itself does so again at once. Run this session by hand (policy.run = manual), or in a larger window.",
+    )
+
+
+def unchanged(at: Setting, view: View, why: str) -> Report:
+    """The report when there was nothing to write."""
+    size = gauged(at, view).sizes.whole
+    return Report(
+        outcome="not_due", session=at.key.session, scope=at.key.scope, version=version_of(view), before=size,
+        after=size, boundary=view.checkpoint.boundary if view.checkpoint else 0, time=at.clock(),
+        text=f"{compaction_ref(version_of(view))} {why}",
+    )  # fmt: skip
+
+
 def tried(at: Setting, view: View, made: Checkpoint) -> View:
     """The scope as it would be with that version. Raises StaleBoundary."""
     store = Rehearsal(at.store)

@@ -10,11 +10,12 @@ import msgspec
 
 from foldmark.authors import with_editor
 from foldmark.checkpoint import Checkpoint, Fact, Item
-from foldmark.compose import with_narrative, words_of
+from foldmark.compose import STORY_SHARE, trimmed, with_narrative, words_of
 from foldmark.compose.rewriting import rewritten
-from foldmark.control.committing import named, said_of, seen, version_of, written
+from foldmark.control.committing import at_the_cap, gauged, named, said_of, seen, tried, unchanged, version_of, written
 from foldmark.control.setting import Setting, Wish
-from foldmark.control.wording import Told, narrative_of
+from foldmark.control.wording import Told, by_hand, content_of, narrative_of
+from foldmark.drafts import cost
 from foldmark.errors import NotFound, PolicyError
 from foldmark.redact import Redactor, redactor
 from foldmark.reports import Report
@@ -28,13 +29,13 @@ def edited(
     at: Setting, told: Told | None, pin: Sequence[str], unpin: Sequence[str], author: str, expected: int | None,
     wish: Wish,
 ) -> Report:  # fmt: skip
-    """Write a version with another narrative and other pins, at the same boundary. Raises PolicyError, NotFound,
-    StaleBoundary."""
+    """Write a version with another narrative and other pins, at the same boundary; nothing where that changes nothing.
+    Raises PolicyError, NotFound, StaleBoundary."""
     view = seen(at, expected)
     old = view.checkpoint
     if old is None or not old.boundary:
         raise PolicyError(f"Session {at.key.session!r} has no record to edit yet: compact first.")
-    pins, unpins = ([at.seq_of(ref) for ref in refs] for refs in (pin, unpin))
+    pins, unpins = ([at.seq_of(ref) for ref in _listed(refs, name)] for refs, name in ((pin, "pin"), (unpin, "unpin")))
     redact = redactor(view.secret, at.policy(wish).redact)
     state = at.store.covered(at.key, old.boundary, limit=0)[0]
     items = narrative_of(old.narrative, told, old.boundary, redact)
@@ -42,11 +43,16 @@ def edited(
         shown={}, boundary=old.boundary, earlier=_texts(at.store, at.key, redact), state=state, known=old.text,
         redact=redact,
     )  # fmt: skip
+    kept = _kept(view, old, pins, unpins)
+    is_told = told is not None and content_of(items) != content_of(old.narrative)
+    if not is_told and kept == tuple(sorted(old.kept)) and not _moves_pins(view, pins, unpins):
+        return unchanged(at, view, "tells and shows exactly that already: nothing was changed.")
     known = set(old.narrative)
     proven = [item if item in known else _proven(item, sources) for item in items]
-    made = _made(view, old, None if told is None else proven, named(author, redact), at.clock())
-    made = msgspec.structs.replace(made, kept=_kept(view, old, pins, unpins))
-    made = validate(made, (state, (), ()), view)
+    proven = by_hand(proven, old.narrative)
+    made = _made(view, old, proven if is_told else None, named(author, redact), at.clock())
+    made = validate(msgspec.structs.replace(made, kept=kept), (state, (), ()), view)
+    made = msgspec.structs.replace(made, warnings=_room_left(at, view, made, wish, is_told=is_told))
     text = f"{said_of(made)}, {made.author.rpartition(', ')[2]}. The next request writes its prefix anew."
     report = written(at, view, made, text, wish)
     noted(at.store, at.key, pins, unpins)
@@ -69,6 +75,25 @@ def _made(view: View, old: Checkpoint, items: Sequence[Item] | None, name: str, 
         return with_narrative(old, items, name, **changes)
     made = rewritten(old, old.sections, **changes)  # only pins: nobody touched the narrative
     return msgspec.structs.replace(made, author=with_editor(old.author, name))
+
+
+def _room_left(at: Setting, view: View, made: Checkpoint, wish: Wish, *, is_told: bool) -> tuple[str, ...]:
+    """What to say of the size of an edited record. Raises PolicyError for one that no request can hold."""
+    size = gauged(at, tried(at, view, made), wish)
+    room, record = size.room, size.sizes.whole - cost(size.shown)
+    if record > room.ceiling:
+        raise PolicyError(
+            f"The edited record takes {record:,} tokens with the static prefix, and a request may have "
+            f"{room.ceiling:,}: it would fit in none. Nothing was changed; say less, or pin less."
+        )
+    limit = round(STORY_SHARE * room.landing)
+    rest = len(made.narrative) - len(trimmed(made.narrative, limit)) if is_told else 0
+    said = (
+        f"The narrative is longer than later records show: a compaction has about {limit:,} tokens for it, and {rest} "
+        f"of {len(made.narrative)} lines would go or be only pointed to. Shorten it, or let the policy land higher "
+        "(budget.landing_tokens).",
+    )
+    return (*(said if rest else ()), *at_the_cap(size))
 
 
 def _proven(item: Item, sources: Sources) -> Item:
@@ -94,6 +119,18 @@ def _texts(store: Store, key: Key, redact: Redactor) -> Callable[[int], str]:
 
 
 # -- pins
+
+
+def _listed(refs: object, name: str) -> Sequence[str]:
+    """Refs as they may be given: a list, or a single one."""
+    listed = [refs] if isinstance(refs, str) else refs
+    if not isinstance(listed, Sequence) or not all(isinstance(ref, str) for ref in listed):
+        raise PolicyError(f"edit({name}={refs!r:.80}): it takes refs of events (['event:12']).")
+    return listed
+
+
+def _moves_pins(view: View, pins: Sequence[int], unpins: Sequence[int]) -> bool:
+    return not set(pins) <= view.pins or bool((set(unpins) - set(pins)) & view.pins)
 
 
 def _kept(view: View, old: Checkpoint, pins: Sequence[int], unpins: Sequence[int]) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from foldmark.artifacts import Artifacts
 from foldmark.checkpoint import Checkpoint
 from foldmark.control.adopting import adopted
 from foldmark.control.editing import edited, noted
@@ -17,13 +16,10 @@ from foldmark.control.plans import Plan, Preview
 from foldmark.control.setting import Setting, Wish
 from foldmark.control.undoing import undone
 from foldmark.control.wording import Told
-from foldmark.lineage import Line
-from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.refs import event_ref
 from foldmark.reports import Attempt, Report
-from foldmark.store import Store
-from foldmark.summarizer import Resolver, Summarizer
+from foldmark.store import View
 
 
 class Control:
@@ -31,13 +27,16 @@ class Control:
     (the version that somebody looked at) it raises StaleBoundary when another one came since."""
 
     def __init__(
-        self, store: Store, artifacts: Artifacts, line: Line, out: Outgoing, *, clock: Callable[[], float],
-        lock: AbstractContextManager[Any], summarizer: Summarizer | Resolver | None = None,
+        self, setting: Callable[[], Setting], *, lock: AbstractContextManager[Any],
         on_report: Callable[[Report], Any] | None = None,
     ) -> None:  # fmt: skip
-        self._at = Setting(store, artifacts, line, out, clock, summarizer)
-        self._store, self._artifacts, self._key, self._lock = store, artifacts, line.key, lock
-        self._on_report = on_report
+        """`setting` gives the session as it stands, and is asked at every verb: a control that is kept acts on the fork
+        to which the session moved since, under the system text of now."""
+        self._setting, self._lock, self._on_report = setting, lock, on_report
+
+    @property
+    def _at(self) -> Setting:
+        return self._setting()
 
     # -- see
 
@@ -69,24 +68,32 @@ class Control:
 
     def history(self) -> list[Checkpoint]:
         """Every version of the scope's record, oldest first, with its text."""
-        return self._store.checkpoints(self._key)
+        at = self._at
+        return at.store.checkpoints(at.key)
 
     def compactions(self) -> list[Compaction]:
         """The history with its reasons: every version (kind, author, from which it was made, sizes, cost) and between
         them the attempts that came to nothing, oldest first."""
-        return compactions(self._store, self._key)
+        at = self._at
+        return compactions(at.store, at.key)
 
     def totals(self) -> Totals:
-        """What the compactions of the scope took in this session, summed: attempts, calls, billed tokens, dollars."""
-        return totals(self._store, self._key)
+        """What the compactions of the scope took in this session, summed over the notes that there are (the newest
+        10,000): attempts, calls, billed tokens, dollars."""
+        at = self._at
+        return totals(at.store, at.key)
 
     def attempts(self) -> list[Attempt]:
         """The newest attempts at a compaction, oldest first: outcome, trigger, sizes, calls, what they cost."""
-        return list(self._store.view(self._key).attempts)
+        return list(self._view().attempts)
 
     def pins(self) -> list[int]:
         """Seqs of the pinned events, in order."""
-        return sorted(self._store.view(self._key).pins)
+        return sorted(self._view().pins)
+
+    def _view(self) -> View:
+        at = self._at
+        return at.store.view(at.key)
 
     def seq_of(self, ref: str) -> int:
         """The seq of an event that the scope sees. Raises NotFound."""
@@ -103,13 +110,15 @@ class Control:
         return self._pin(ref, pin=False)
 
     def _pin(self, ref: str, *, pin: bool) -> str:
-        seq = self._at.event_of(ref).seq  # of any scope: the pin holds wherever the event is seen
-        noted(self._store, self._key, [seq] if pin else [], [] if pin else [seq])
+        at = self._at
+        seq = at.event_of(ref).seq  # of any scope: the pin holds wherever the event is seen
+        noted(at.store, at.key, [seq] if pin else [], [] if pin else [seq])
         return event_ref(seq)
 
     def enlist(self) -> None:
         """Make the scope exist, as its first request would: from now on appends raise background work for it."""
-        self._store.enlist(self._key)
+        at = self._at
+        at.store.enlist(at.key)
 
     def edit(
         self, narrative: Told | None = None, *, pin: Sequence[str] = (), unpin: Sequence[str] = (), author: str = "",
@@ -124,7 +133,10 @@ class Control:
         marked as unverified unless the events that it names (or those that code finds) hold it. `pin` and `unpin` are
         refs; they take force at once, and are noted right behind the commit.
 
-        Raises PolicyError, NotFound, StaleBoundary.
+        Where nothing would change nothing is written: the report says so (`not_due`), and the prefix stays. What a
+        person wrote stays until a model that has seen it tells anew, or a person does; of a narrative that is larger
+        than later records show, and of a request at the cap, the report warns. Raises PolicyError for one that fits in
+        no request, NotFound, StaleBoundary.
         """
         with self._lock:
             report = edited(self._at, narrative, pin, unpin, author, expected, Wish())
@@ -145,12 +157,13 @@ class Control:
         self, text: str, *, event_id: str = "", cutoff: float | None = None, author: str = "",
         expected: int | None = None,
     ) -> Report:  # fmt: skip
-        """Take in a summary that was made elsewhere. It covers whole rounds up to its last event (`event_id`) or before
-        a time (`cutoff`, Unix seconds). Code writes the record of them as always; the summary stands in it as a quoted
+        """Take in a summary that was made elsewhere. It covers whole rounds up to its last event (`event_id`: its id or
+        its ref, `event:12`) or before a time (`cutoff`, Unix seconds); where both are given, the event wins when it is
+        known. Code writes the record of them as always; the summary stands in it as a quoted
         section that says whose it is and that nobody checked it, and stays in later ones until another is adopted.
 
-        Raises PolicyError when it covers nothing here or takes more than half of the landing, StaleBoundary when
-        another compaction won.
+        Raises PolicyError when it covers nothing here, takes more than half of the landing or is no text, and for a
+        cutoff in milliseconds; NotFound for a ref that there is none of, StaleBoundary when another compaction won.
         """
         with self._lock:
             report = adopted(self._at, text, event_id, cutoff, author, expected, Wish())
@@ -166,7 +179,8 @@ class Control:
 
         Raises HasForks when other sessions inherit from it, unless `descendants` is True.
         """
-        started = time.time()
-        gone = self._store.delete(self._key, descendants=descendants)
-        gone = tuple(set(gone) - self._store.hashes(self._key.tenant))  # another session may have recorded one since
-        return self._artifacts.delete(self._key.tenant, gone, before=started)
+        at = self._at
+        started = time.time()  # not the session's clock: the shelf stamps its bodies by the time of the machine
+        gone = at.store.delete(at.key, descendants=descendants)
+        gone = tuple(set(gone) - at.store.hashes(at.key.tenant))  # another session may have recorded one since
+        return at.artifacts.delete(at.key.tenant, gone, before=started)

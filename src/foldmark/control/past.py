@@ -69,10 +69,10 @@ def compactions(store: Store, key: Key) -> list[Compaction]:
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scope's compactions took in this session: how many `attempts` that were due, how many of them `moved` the
-    boundary, `calls` of summary models with the `usage` that their providers billed and the `seconds` they took (failed
-    and cancelled ones too), and their price in `dollars` (None: no note has one; calls of models whose price is not
-    known are not in it)."""
+    """What a scope's compactions took in this session, by its newest 10,000 notes: how many `attempts` that were due,
+    how many of them `moved` the boundary, `calls` of summary models with the `usage` that their providers billed and
+    the `seconds` they took (failed and cancelled ones too), and their price in `dollars` (None: no note has one; calls
+    of models whose price is not known are not in it)."""
 
     attempts: int = 0
     moved: int = 0
@@ -83,7 +83,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def totals(store: Store, key: Key) -> Totals:
-    """The sums over all notes of the scope."""
+    """The sums over the notes of the scope: the newest 10,000, as many as a store gives."""
     notes = store.attempts(key)
     paid = [found for one in notes if one.money and (found := dollars(one.money.call, one.money.price)) is not None]
     return Totals(

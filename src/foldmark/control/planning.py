@@ -72,7 +72,7 @@ def _rehearsed(at: Setting, wish: Wish, given: Summarizer | Resolver | None) -> 
     upto = at.seq_of(wish.upto) if wish.upto else None
     occasion = Occasion(key=at.key, frame=frame, force=wish.force, focus=wish.focus, context=wish.context, upto=upto)
     parent = Parent(lambda: at.out.build(at.line, frame, wish.policy, peek=True))
-    steps = tell(store, at.policy(wish), given, occasion, clock=at.clock, parent=parent, sync=False)
+    steps = tell(store, at.policy(wish), given, occasion, clock=at.clock, parent=parent, sync=at.sync)
     report, asks = _without_calls(steps)
     return report, asks, store
 
@@ -98,7 +98,7 @@ def _silent(given: Summarizer | Resolver | None, *, require: bool | None = None)
         hooks: Hooks = msgspec.structs.replace(given.hooks, on_ask=None, on_reply=None, after=None)
         needed = given.require_model if require is None else require
         return msgspec.structs.replace(given, hooks=hooks, require_model=needed)
-    resolver = given
+    resolver = given  # a name that is a function for certain: what is narrowed outside is not inside `chosen`
 
     def chosen(occasion: Occasion) -> Summarizer | Resolver | None:
         found = resolver(occasion)

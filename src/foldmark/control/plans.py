@@ -92,7 +92,8 @@ class Preview(Plan, frozen=True, kw_only=True):
 
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
-    yield plan.outcome, " ".join(filter(None, (f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
+    would = "would fail" if plan.outcome == "failed" else f"would be {plan.outcome.replace('_', ' ')}"
+    yield "plan", " ".join(filter(None, (would, f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
     if plan.version:
         yield "goes", _listed(plan.goes)
         if plan.kept:

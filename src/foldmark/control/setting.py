@@ -31,7 +31,8 @@ class Wish(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A session as its control sees it. `given` is who writes its narratives."""
+    """A session as its control sees it now. `given` is who writes its narratives; `sync`: no model is awaited, so an
+    async one is refused."""
 
     store: Store
     artifacts: Artifacts
@@ -39,6 +40,7 @@ class Setting(NamedTuple):
     out: Outgoing
     clock: Callable[[], float]
     given: Summarizer | Resolver | None = None
+    sync: bool = False
 
     @property
     def key(self) -> Key:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from foldmark.budget import Room
 from foldmark.checkpoint import Checkpoint, Mark
-from foldmark.control.committing import gauged, said_of, seen, tried, version_of, written
+from foldmark.control.committing import at_the_cap, gauged, said_of, seen, tried, unchanged, version_of, written
 from foldmark.control.setting import Setting, Wish
 from foldmark.errors import NotFound, PolicyError
 from foldmark.refs import compaction_ref, parse
@@ -28,23 +27,14 @@ def undone(at: Setting, to: int | str | None, expected: int | None, wish: Wish) 
     versions = [one for one in at.store.checkpoints(at.key) if one.version <= version_of(view)]
     target = _target(at, view, versions, to)
     if target == version_of(view):
-        return _nothing(at, view)
+        return unchanged(at, view, "is the newest version already: nothing to undo.")
     made = _restored(at, view, versions, target)
     size = gauged(at, tried(at, view, made), wish)  # held already: as it will go out
-    room, above = size.room, size.sizes.whole - size.room.static
-    made = msgspec.structs.replace(made, held=above + room.landing, warnings=_at_the_cap(above, room))
+    above, landing = size.sizes.whole - size.room.static, size.room.landing
+    made = msgspec.structs.replace(made, held=above + landing, warnings=at_the_cap(size))
     what = compaction_ref(target) if target else "the time before any compaction"
-    holds = f"Nothing but the cap (or force) compacts until {room.landing:,} tokens were added."
+    holds = f"Nothing but the cap (or force) compacts until {landing:,} tokens were added."
     return written(at, view, made, f"{said_of(made)}, as at {what}. {holds}", wish)
-
-
-def _at_the_cap(above: int, room: Room) -> tuple[str, ...]:
-    if above < room.cap:
-        return ()
-    return (
-        f"The request has {above:,} tokens above the static prefix, and the cap is {room.cap:,}: what compacts by "
-        "itself does so again at once. Run this session by hand (policy.run = manual), or in a larger window.",
-    )
 
 
 def _restored(at: Setting, view: View, versions: Sequence[Checkpoint], target: int) -> Checkpoint:
@@ -98,12 +88,3 @@ def _number(at: Setting, to: int | str) -> int:
         if address.kind == "compaction" and address.seq is not None and address.session in ("", at.key.session):
             return address.seq
     raise PolicyError(f"undo(to={to!r}): it takes a version (2), its ref ('compaction:2'), or 0 for before any.")
-
-
-def _nothing(at: Setting, view: View) -> Report:
-    size = gauged(at, view).sizes.whole
-    return Report(
-        outcome="not_due", session=at.key.session, scope=at.key.scope, version=version_of(view), before=size,
-        after=size, boundary=view.checkpoint.boundary if view.checkpoint else 0, time=at.clock(),
-        text=f"{compaction_ref(version_of(view))} is the newest version already: nothing to undo.",
-    )  # fmt: skip

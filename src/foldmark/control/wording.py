@@ -29,7 +29,14 @@ def narrative_of(old: Sequence[Item], told: Told | None, boundary: int, redact: 
     for an unknown field, more than 12 items in one, more than 240 characters, and a ref that is not covered."""
     if told is None:
         return tuple(old)
-    items = list(_by_function(told, tuple(old))) if callable(told) else _by_field(told, old)
+    if callable(told):
+        items = list(_by_function(told, tuple(old)))
+    elif isinstance(told, Mapping):
+        items = _by_field(told, old)
+    else:
+        raise PolicyError(
+            f"edit(narrative={told!r:.80}): it takes a mapping of fields, or a function of the old items."
+        )
     known = set(old)
     kept = [item if item in known else _sound(item, boundary, redact) for item in items]
     for field in FIELDS:
@@ -38,8 +45,28 @@ def narrative_of(old: Sequence[Item], told: Told | None, boundary: int, redact: 
     return tuple(item for field in FIELDS for item in dict.fromkeys(kept) if item.field == field)
 
 
+def content_of(items: Iterable[Item]) -> list[tuple[str, str, tuple[int, ...], str]]:
+    """What items say, without who says it and whether it is proven."""
+    return [(item.field, item.text, item.refs, item.why) for item in items]
+
+
+def by_hand(items: Sequence[Item], old: Sequence[Item]) -> list[Item]:
+    """The items, those of every field that is another one now marked as a person's: whoever writes a list anew says all
+    that stands in it."""
+    changed = {
+        field
+        for field in FIELDS
+        if content_of(item for item in items if item.field == field)
+        != content_of(item for item in old if item.field == field)
+    }
+    return [msgspec.structs.replace(item, hand=True) if item.field in changed else item for item in items]
+
+
 def _by_function(told: Callable[[tuple[Item, ...]], Iterable[Item]], old: tuple[Item, ...]) -> Iterable[Item]:
-    for item in told(old):
+    given = told(old)
+    if not isinstance(given, Iterable):
+        raise PolicyError(f"The function that edits the narrative gave {given!r:.80}; it gives Items.")
+    for item in given:
         if not isinstance(item, Item):
             raise PolicyError(f"The function that edits the narrative gave {item!r:.120}; it gives Items.")
         check_name(str(item.field), FIELDS, "narrative.")
@@ -55,7 +82,10 @@ def _by_field(told: Mapping[str, Any], old: Sequence[Item]) -> list[Item]:
             items += [item for item in old if item.field == field]
             continue
         given = told[field]
-        for at, one in enumerate([given] if isinstance(given, str | Item | Mapping) else given):
+        listed = [given] if isinstance(given, str | Item | Mapping) else given
+        if not isinstance(listed, Iterable):
+            raise PolicyError(f"narrative.{field} is {given!r:.80}; it takes a list of items ([] empties the field).")
+        for at, one in enumerate(listed):
             items.append(_item(field, one, f"narrative.{field}[{at}]"))
     return items
 
@@ -68,13 +98,18 @@ def _item(field: Field, given: Any, place: str) -> Item:
     if isinstance(given, Mapping):
         for name in given:
             check_name(str(name), ("text", "refs", "why"), f"{place}.")
-        refs = given.get("refs", ())
-        listed = [refs] if isinstance(refs, str | int) else refs
         return Item(
             field=field, text=cast(str, given.get("text", "")), why=cast(str, given.get("why") or ""),
-            refs=tuple(_seq(ref, place) for ref in listed),
+            refs=_seqs(given.get("refs", ()), place),
         )  # fmt: skip
     raise PolicyError(f"{place} is {given!r:.120}; it takes a text, a mapping of text, refs and why, or an Item.")
+
+
+def _seqs(refs: Any, place: str) -> tuple[int, ...]:
+    listed = [refs] if isinstance(refs, str | int) else refs
+    if not isinstance(listed, Iterable):
+        raise PolicyError(f"{place}.refs is {refs!r:.80}; it takes events of this session (['event:12'], or none: []).")
+    return tuple(_seq(ref, place) for ref in listed)
 
 
 def _seq(ref: Any, place: str) -> int:
@@ -95,13 +130,14 @@ def _sound(item: Item, boundary: int, redact: Redactor) -> Item:
     text, why = _line(item.text, f"{place}: the text", redact), _line(item.why, f"{place}: the reason", redact)
     if not text:
         raise PolicyError(f"{place} holds an item without words; leave it out instead.")
-    if len(item.refs) > MOST_REFS:
-        raise PolicyError(f"{place}: {text[:60]!r} names {len(item.refs)} events; at most {MOST_REFS} can prove it.")
-    if wrong := [ref for ref in item.refs if not 1 <= ref <= boundary]:
+    refs = tuple(dict.fromkeys(_seqs(item.refs, place)))
+    if len(refs) > MOST_REFS:
+        raise PolicyError(f"{place}: {text[:60]!r} names {len(refs)} events; at most {MOST_REFS} can prove it.")
+    if wrong := [ref for ref in refs if not 1 <= ref <= boundary]:
         raise PolicyError(
             f"{place}: {text[:60]!r} refers to event:{wrong[0]}, and the record covers event:1-{boundary}."
         )
-    return Item(field=item.field, text=text, why=why, refs=tuple(dict.fromkeys(item.refs)))
+    return Item(field=item.field, text=text, why=why, refs=refs)
 
 
 def _line(text: Any, place: str, redact: Redactor) -> str:

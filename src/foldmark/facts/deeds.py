@@ -10,6 +10,7 @@ import posixpath
 import re
 from typing import Any
 
+from foldmark.checkpoint import Fact
 from foldmark.events import Reading, ToolCall
 from foldmark.facts.ledger import Ledger
 from foldmark.facts.plans import note_answer, note_plan, one_line
@@ -155,13 +156,31 @@ def _first_error(text: str, run: TestRun | None) -> str:
 
 
 def _open_error(ledger: Ledger, reading: Reading, key: str, value: str) -> None:
+    """Note an error; one that is open already rests on where it showed first. That is noted by itself: the refs may
+    hold the call, too."""
+    seq = reading.event.seq
     known = ledger.said("error", key, reading.event.key)
-    first = (known.refs[:1] or (known.seq,)) if known and known.status == "open" else ()
-    ledger.add(reading.event.seq, "error", key, value, status="open", scope=reading.event.key, refs=first)
+    first = _first_of(known) if known and known.status == "open" else seq
+    ledger.add(
+        seq,
+        "error",
+        key,
+        value,
+        status="open",
+        scope=reading.event.key,
+        refs=(first,),
+        meta={"first": str(first)},
+    )
+
+
+def _first_of(error: Fact) -> int:
+    """Where an open error showed first; files of before this was noted have it in front of the refs."""
+    return int(error.meta.get("first", 0)) or next(iter(error.refs), error.seq)
 
 
 def _fix_error(ledger: Ledger, reading: Reading, key: str) -> None:
-    """Mark an open error as fixed, by the newest change of a file since it showed."""
+    """Mark an open error as fixed, by the newest change of a file since it showed. It says again what both say, so it
+    rests on all that they rest on."""
     error = ledger.get("error", key)
     if error is None or error.status != "open":
         return
@@ -169,6 +188,7 @@ def _fix_error(ledger: Ledger, reading: Reading, key: str) -> None:
     changes = [fact for fact in ledger.all("file") if fact.status in ("changed", "created", "deleted")]
     change = max(changes, key=_changed_at, default=None)
     fixed = change if change and error.seq < _changed_at(change) < seq else None
+    by = (_changed_at(fixed), fixed.seq, *fixed.refs) if fixed else ()
     ledger.add(
         seq,
         "error",
@@ -176,7 +196,7 @@ def _fix_error(ledger: Ledger, reading: Reading, key: str) -> None:
         error.value,
         status="fixed",
         scope=reading.event.key,
-        refs=(error.seq, _changed_at(fixed) if fixed else 0),
+        refs=(error.seq, *by[:1], *error.refs, *by[1:]),
         meta={"fix": fixed.key if fixed else ""},
     )
 

@@ -111,7 +111,16 @@ def note_todos(ledger: Ledger, reading: Reading, items: list[tuple[str, str]], *
     if items and source == "plan":
         for fact in ledger.all("todo"):
             if fact.key not in named and fact.meta.get("source") == source and fact.scope == event.key:
-                ledger.add(event.seq, "todo", fact.key, fact.value, status="gone", scope=event.key, meta=fact.meta)
+                ledger.add(
+                    event.seq,
+                    "todo",
+                    fact.key,
+                    fact.value,
+                    status="gone",
+                    scope=event.key,
+                    refs=fact.refs,
+                    meta=fact.meta,
+                )
 
 
 def note_answer(ledger: Ledger, reading: Reading, call: ToolCall) -> None:

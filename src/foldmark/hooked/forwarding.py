@@ -37,6 +37,9 @@ class Forwarding:
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         return self.inner.open(key, info=info)
 
+    def info(self, key: Key) -> SessionInfo:
+        return self.inner.info(key)
+
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
         return self.inner.describe(key, meta)
 
@@ -154,8 +157,8 @@ class Forwarding:
     def extend(self, work: Work, until: float) -> bool:
         return self.inner.extend(work, until)
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
-        return self.inner.settle(work, again=again)
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
+        return self.inner.settle(work, again=again, counts=counts)
 
     def works(self, key: Key) -> list[Work]:
         return self.inner.works(key)

@@ -35,14 +35,15 @@ class EventHooks(msgspec.Struct, frozen=True, kw_only=True):
     `on_append` gets the key of whoever records and the events offered, as they arrived. It returns as many: at the
     place of each the event to record (the same, or one with other parts, `scope`, `branch`, `meta`, `time`), or a
     `Hold`. None records them as they are. It may raise `Vetoed`: then nothing of the batch is recorded. An event may
-    be offered again (after a crash, or when another writer was first), so a hook should do nothing but answer, and it
-    should decide by what the event says.
+    be offered again (after a crash, when another writer was first, and what was held back as long as no message behind
+    it in its list is recorded), so a hook should do nothing but answer, and it should decide by what the event says.
 
     `on_read` gets the key of whoever reads and one stored event; it returns the event to show, or None to withhold it.
     It must give the same answer to the same event, now and later: a request must begin as the last one did.
 
-    `after` gets what was appended, in a thread of its own, one append at a time; what it raises is logged and changes
-    nothing. `name` stands in errors and in what is told of held events (else the name of the function).
+    `after` gets what was appended, in a thread of its own (at the exit of the interpreter in the one that records), one
+    append at a time, those of a session in the order of the log; what it raises is logged and changes nothing. `name`
+    stands in errors and in what is told of held events (else the name of the function).
     """
 
     on_append: OnAppend | None = None

@@ -14,7 +14,7 @@ import msgspec
 
 from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
-from foldmark.dirtying import ends, makes_whole_session, touched
+from foldmark.dirtying import ends, enlists, makes_whole_session, touched
 from foldmark.errors import HasForks, HeadMoved, StaleBoundary
 from foldmark.events import Event
 from foldmark.log import (
@@ -66,6 +66,10 @@ class MemoryStore:
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         with self._lock:
             return self._info(self._open(key, info))
+
+    def info(self, key: Key) -> SessionInfo:
+        with self._lock:
+            return self._info(self._row(key))
 
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
         with self._lock:
@@ -171,7 +175,8 @@ class MemoryStore:
 
     def tally(self, key: Key) -> Tally:
         with self._lock:
-            return count(self._row(key))
+            row = self._row(key)
+            return self._scope(row, key).tally(count(row))
 
     # requests and checkpoints
 
@@ -312,7 +317,7 @@ class MemoryStore:
 
     def _raise(self, row: Row, key: Key, events: Sequence[Event], now: float, raising: Raising) -> tuple[Work, ...]:
         dirty: list[Work] = []
-        if raising.enlist:
+        if enlists(row.log, key, raising):
             row.states.setdefault(viewpoint_of(key), ScopeState())
         if makes_whole_session(events, raising):
             row.states.setdefault(("", "all"), ScopeState())
@@ -333,9 +338,9 @@ class MemoryStore:
         with self._lock:
             return self._works.extend(work, until)
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
         with self._lock:
-            return self._works.settle(work, again)
+            return self._works.settle(work, again, counts)
 
     def works(self, key: Key) -> list[Work]:
         with self._lock:

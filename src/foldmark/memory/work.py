@@ -13,7 +13,7 @@ import msgspec
 from foldmark.dirtying import BY_HAND
 from foldmark.log import Viewpoint, viewpoint_of
 from foldmark.memory.rows import Name
-from foldmark.store import Backlog, Key, Work
+from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Work
 
 
 class Dirty(msgspec.Struct):
@@ -35,6 +35,16 @@ class Dirty(msgspec.Struct):
     @property
     def is_dirty(self) -> bool:
         return self.wanted > self.done
+
+    def is_leased(self, now: float) -> bool:
+        return self.lease_until > now and not self._is_ahead(now)
+
+    def rests(self, now: float) -> bool:
+        return self.not_before > now and not self._is_ahead(now)
+
+    def _is_ahead(self, now: float) -> bool:
+        """It is dirty since a time to come: the clock was set back, and the row's times mean nothing."""
+        return self.since > now + CLOCK_SKEW_SECONDS
 
     def claimed(self) -> Work:
         return Work(
@@ -104,8 +114,8 @@ class Works:
 
     def oldest(self, now: float) -> Dirty | None:
         """The work that is claimed next: no lease on it, nor on another scope of its session."""
-        taken = {_name(row.key) for row in self.dirty.values() if row.lease_until > now}
-        free = [row for row in self.dirty.values() if row.not_before <= now and _name(row.key) not in taken]
+        taken = {_name(row.key) for row in self.dirty.values() if row.is_leased(now)}
+        free = [row for row in self.dirty.values() if not row.rests(now) and _name(row.key) not in taken]
         return min(free, key=lambda row: (row.since, row.number), default=None)
 
     def claim(self, now: float, lease_seconds: float) -> Work | None:
@@ -113,7 +123,7 @@ class Works:
         if row is None:
             return None
         row.taken, row.token, row.lease_until = row.wanted, next(self._tokens), now + lease_seconds
-        row.attempts, row.not_before = row.attempts + 1, 0.0
+        row.attempts, row.not_before, row.since = row.attempts + 1, 0.0, min(row.since, now)
         return row.claimed()
 
     def extend(self, work: Work, until: float) -> bool:
@@ -128,15 +138,19 @@ class Works:
         row.lease_until = max(row.lease_until, until)
         return True
 
-    def settle(self, work: Work, again: float | None) -> bool:
+    def settle(self, work: Work, again: float | None, counts: bool) -> bool:
         """Free the lease: the work is done, or rests until `again`. False when it is not this worker's any more."""
         row = self._held(work)
         if row is None:
             return False
         if again is None:
             self._finish(row, work.wanted)
-        else:
-            row.lease_until, row.not_before = 0.0, max(row.not_before, again)
+            return True
+        if row.not_before >= 0:  # else somebody asked for it meanwhile
+            row.not_before = max(row.not_before, again)
+        if row.lease_until and not counts:
+            row.attempts -= 1
+        row.lease_until = 0.0
         return True
 
     def fences(self, key: Key, token: int | None) -> bool:
@@ -172,8 +186,8 @@ class Works:
 
     def backlog(self, now: float) -> Backlog:
         """What waits. Work that is leased does not rest, whatever its row says."""
-        leased = sum(row.lease_until > now for row in self.dirty.values())
-        resting = sum(row.lease_until <= now < row.not_before for row in self.dirty.values())
+        leased = sum(row.is_leased(now) for row in self.dirty.values())
+        resting = sum(row.rests(now) and not row.is_leased(now) for row in self.dirty.values())
         oldest = self.oldest(now)
         waited = max(0.0, now - oldest.since) if oldest else 0.0
         return Backlog(dirty=len(self.dirty), leased=leased, resting=resting, oldest_seconds=waited)

@@ -217,7 +217,13 @@ class Tally:
         other = Tally()
         for event in events:
             other.add(event)
-        other.names = {name: row for name, row in other.names.items() if name in self.names}
+        return other.known_to(self)
+
+    def known_to(self, whole: Tally) -> Tally:
+        """The same counts, with the names alone that the `whole` knows. Words are shared: do not change them."""
+        other = Tally()
+        other.events, other.characters, other.said, other.words = self.events, self.characters, self.said, self.words
+        other.names = {name: row for name, row in list(self.names.items()) if name in whole.names}
         return other
 
     def copy(self) -> Tally:

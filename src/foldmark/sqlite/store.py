@@ -86,6 +86,13 @@ class SQLiteStore:
             known = self._open(key, info)
             return sessions.info_of(self._db, sessions.row_of(self._db, known.id))
 
+    def info(self, key: Key) -> SessionInfo:
+        with self._reading() as db:
+            found = sessions.find_row(db, key)
+            if found is None:
+                raise no_session(key.session)
+            return sessions.info_of(db, found[0])
+
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
         with self._lock:
             known = self._open(key)
@@ -189,7 +196,8 @@ class SQLiteStore:
 
     def tally(self, key: Key) -> Tally:
         with self._lock:
-            return tally_of(self._db, self._get(key))
+            known = self._get(key)
+            return scope_of(self._db, known, key).tally(tally_of(self._db, known))
 
     # requests and checkpoints
 
@@ -344,9 +352,9 @@ class SQLiteStore:
         with self._writing() as db:
             return work_rows.extend(db, work, until)
 
-    def settle(self, work: Work, *, again: float | None = None) -> bool:
+    def settle(self, work: Work, *, again: float | None = None, counts: bool = True) -> bool:
         with self._writing() as db:
-            return work_rows.settle(db, work, again)
+            return work_rows.settle(db, work, again, counts)
 
     def works(self, key: Key) -> list[Work]:
         with self._reading() as db:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from foldmark.dirtying import BY_HAND, ends, makes_whole_session, touched
+from foldmark.dirtying import BY_HAND, ends, enlists, makes_whole_session, touched
 from foldmark.events import Event
 from foldmark.log import no_session, viewpoint_of
 from foldmark.sqlite.rows import get, pack, put
 from foldmark.sqlite.sessions import Known, find_row
-from foldmark.store import Backlog, Key, Raising, ScopeState, Work
+from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Raising, ScopeState, Work
 
 _SAME = "session = ? AND scope = ? AND sees = ?"
 _HELD = (
@@ -25,13 +25,19 @@ _HELD = (
 )
 """The row of a claimed work, found by names and token; none when the session is gone."""
 
+_COUNTS = f"since <= :now + {CLOCK_SKEW_SECONDS}"
+"""Whether a row's times mean anything: one that is dirty since a time to come was written before the clock was set
+back."""
+
 _FREE = (
-    "lease_until <= :now AND not_before <= :now AND NOT EXISTS ("
-    "SELECT 1 FROM work AS other WHERE other.session = work.session AND other.lease_until > :now)"
+    f"(not_before <= :now OR NOT {_COUNTS}) AND NOT EXISTS (SELECT 1 FROM work AS other "
+    f"WHERE other.session = work.session AND other.lease_until > :now AND other.{_COUNTS})"
 )
 """What makes a dirty row one to be claimed: no lease on it, nor on another scope of its session."""
 
 _OLDEST = f"SELECT id, since FROM work INDEXED BY work_dirty WHERE wanted > done AND {_FREE} ORDER BY since, id LIMIT 1"
+
+_NEW_STATE = pack(ScopeState())
 
 # Scopes that exist
 
@@ -40,9 +46,6 @@ def enlist(db: sqlite3.Connection, session: int, key: Key) -> None:
     """Make a scope exist; one that does stays as it is."""
     scope, sees = viewpoint_of(key)
     db.execute("INSERT OR IGNORE INTO scope_state VALUES (?, ?, ?, ?)", (session, put(scope), sees, _NEW_STATE))
-
-
-_NEW_STATE = pack(ScopeState())
 
 
 def scopes(db: sqlite3.Connection, key: Key) -> list[Key]:
@@ -70,7 +73,7 @@ def raise_work(
     """Mark the scopes dirty for which the new events are an end, and let the work of those that see any of them rest
     on. Returns the former."""
     dirty: list[Work] = []
-    if raising.enlist:
+    if enlists(known.log, key, raising):
         enlist(db, known.id, key)
     if makes_whole_session(events, raising):
         enlist(db, known.id, Key(session=key.session))
@@ -134,9 +137,10 @@ def claim(db: sqlite3.Connection, now: float, lease_seconds: float) -> Work | No
         return None
     (token,) = db.execute("UPDATE meta SET value = value + 1 WHERE key = 'work_token' RETURNING value").fetchone()
     session, scope, sees, *numbers = db.execute(
-        "UPDATE work SET taken = wanted, token = ?, lease_until = ?, attempts = attempts + 1, not_before = 0 "
-        "WHERE id = ? RETURNING session, scope, sees, wanted, done, lease_until, since, attempts",
-        (token, now + lease_seconds, oldest[0]),
+        "UPDATE work SET taken = wanted, token = ?, lease_until = ?, attempts = attempts + 1, not_before = 0, "
+        "since = min(since, ?) WHERE id = ? "
+        "RETURNING session, scope, sees, wanted, done, lease_until, since, attempts",
+        (token, now + lease_seconds, now, oldest[0]),
     ).fetchone()
     tenant, user, name = db.execute(
         "SELECT tenant.name, user.name, session.name FROM session "
@@ -160,13 +164,15 @@ def extend(db: sqlite3.Connection, work: Work, until: float) -> bool:
     return changed.rowcount == 1
 
 
-def settle(db: sqlite3.Connection, work: Work, again: float | None) -> bool:
+def settle(db: sqlite3.Connection, work: Work, again: float | None, counts: bool) -> bool:
     """Free the lease: the work is done, or rests until `again`. False when it is not this worker's any more."""
     if again is None:
         found = db.execute(f"SELECT id FROM work WHERE {_HELD}", _names(work)).fetchone()
         return found is not None and _finish(db, found[0], work.wanted)
     changed = db.execute(
-        f"UPDATE work SET lease_until = 0, not_before = max(not_before, ?) WHERE {_HELD}", (again, *_names(work))
+        "UPDATE work SET not_before = CASE WHEN not_before < 0 THEN not_before ELSE max(not_before, ?) END, "
+        f"attempts = attempts - (lease_until > 0 AND NOT ?), lease_until = 0 WHERE {_HELD}",
+        (again, counts, *_names(work)),
     )
     return changed.rowcount == 1
 
@@ -225,8 +231,8 @@ def of_session(db: sqlite3.Connection, key: Key) -> list[Work]:
 def backlog(db: sqlite3.Connection, now: float) -> Backlog:
     """What waits. Work that is leased does not rest, whatever its row says."""
     dirty, leased, resting = db.execute(
-        "SELECT count(*), coalesce(sum(lease_until > :now), 0), "
-        "coalesce(sum(lease_until <= :now AND not_before > :now), 0) "
+        f"SELECT count(*), coalesce(sum(lease_until > :now AND {_COUNTS}), 0), "
+        f"coalesce(sum(lease_until <= :now AND not_before > :now AND {_COUNTS}), 0) "
         "FROM work INDEXED BY work_dirty WHERE wanted > done",
         {"now": now},
     ).fetchone()

@@ -38,14 +38,18 @@ ALIKE_QUESTIONS = 0.75
 def merged(
     previous: Sequence[Item], new: Sequence[Item], state: Mapping[tuple[str, str], Fact] | None = None
 ) -> tuple[Item, ...]:
-    """The next narrative. Work and steps are those of `new`; decisions, failures, questions and conflicts are added to
+    """The next narrative. Work and steps are those of `new`, and where that tells nothing those that a person wrote
+    (what a model told of an older boundary is overtaken); decisions, failures, questions and conflicts are added to
     those there were, the newest last, at most twelve a field. A question leaves when something newer answers it. With
     `state`, an old item that takes up what is over goes, and one that the user has forbidden since becomes a conflict.
     `given_up` says what found no room."""
     known = state or {}
     still = [item for item in (_standing(item, known) for item in previous) if item is not None]
     still = [item for item in still if not _is_answered(item, new, known)]
-    out: dict[Field, list[Item]] = {field: [item for item in new if item.field == field] for field in FIELDS}
+    by_hand = () if new else [item for item in still if item.hand and item.field not in ACCUMULATED]
+    out: dict[Field, list[Item]] = {
+        field: [item for item in (*by_hand, *new) if item.field == field] for field in FIELDS
+    }  # fmt: skip
     found: list[Item] = []
     for field in ACCUMULATED:
         old = [item for item in still if item.field == field]
@@ -59,12 +63,20 @@ def given_up(
     previous: Sequence[Item], kept: Sequence[Item], state: Mapping[tuple[str, str], Fact] | None = None
 ) -> tuple[str, ...]:
     """What of the earlier decisions, failures, questions and conflicts is neither in the `kept` narrative, nor said
-    there in other words, nor answered (by it, or by `state`): a phrase for each, for a report."""
+    there in other words, nor answered (by it, or by `state`): a phrase for each, for a report. Of work and steps, what
+    a person wrote is told as well: a model that saw it has told anew."""
     return tuple(
-        f"given up for room: {item.field}: {item.text[:100]!r}{f' ({event_refs(item.refs)})' if item.refs else ''}"
+        f"{'given up for room' if item.field in ACCUMULATED else 'no longer told'}: {phrase_of(item)}"
         for item in previous
-        if item.field in ACCUMULATED and not _is_kept(item, kept) and not _is_answered(item, kept, state or {})
+        if (item.hand or item.field in ACCUMULATED)
+        and not _is_kept(item, kept)
+        and not _is_answered(item, kept, state or {})
     )
+
+
+def phrase_of(item: Item) -> str:
+    """`decisions: 'Keep the schema' (event:4)`: an item in a report."""
+    return f"{item.field}: {item.text[:100]!r}{f' ({event_refs(item.refs)})' if item.refs else ''}"
 
 
 def _is_kept(item: Item, kept: Sequence[Item]) -> bool:

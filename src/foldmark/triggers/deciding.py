@@ -26,9 +26,11 @@ def due(
     """Why a compaction is due, or None. `force` asks for one whatever the size and pace, for the reason `why`;
     `context` is what the caller hands to triggers, `call` the summary call that a compaction would make.
     `cap_only` leaves everything but the cap to somebody else;
-    `wanted`: the agent asks for one, which it gets when a tenth of the request would go.
+    `wanted`: the agent asks for one, which it gets when a tenth of the request would go, but not what a person has just
+    unpacked.
 
-    In this order: force; nothing in vain; the cap; pace; a target; nothing below; the policy's trigger.
+    In this order: force; nothing in vain; the cap; pace; a target; the hold of an undo; what the agent asks for;
+    nothing below; the policy's trigger.
     """
     above = measured.whole - room.static
     if force:
@@ -48,9 +50,11 @@ def due(
         )
     if capped:
         return Reason("cap", above, room.cap, f"{above:,} tokens above the static prefix, the cap is {room.cap:,}")
+    if _is_held(view, above):
+        return None
     if wanted:
         return _asked_for(measured, room)
-    if above < room.nothing_below or _is_held(view, above) or not _is_worth_it(policy, room, measured):
+    if above < room.nothing_below or not _is_worth_it(policy, room, measured):
         return None
     if policy.triggers is None and room.forced:
         return None

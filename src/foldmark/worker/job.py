@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -49,6 +50,7 @@ class Job:
         self.report: Report | None = None
         self._store, self._clock, self._monotonic, self._lease = store, clock, monotonic, lease_seconds
         self._until, self._beaten = monotonic() + seconds, monotonic()
+        self._end = threading.Lock()  # taken once, by whoever settles the work
 
     @property
     def left(self) -> float:
@@ -59,6 +61,11 @@ class Job:
         """Wait for no model any longer."""
         if not self.stops.done():
             self.stops.set_result(None)
+
+    def takes_end(self) -> bool:
+        """Whether the work may be settled for this job: once. It may be given back in one thread while it comes to its
+        end in another."""
+        return self._end.acquire(blocking=False)
 
     def beat(self) -> None:
         """Hold the lease for longer, when a third of it is over. A store that cannot is asked at the next beat."""

@@ -8,25 +8,16 @@ from typing import Any
 from foldmark.errors import NotFound, PolicyError
 from foldmark.policy import Policy
 from foldmark.reports import Run
-from foldmark.store import Key, SessionInfo, Store
+from foldmark.store import Frame, Key, SessionInfo, Store
 
 Rules = Policy | Callable[[Key, SessionInfo], Policy | None] | None
 """One policy for all, a function that chooses, or None: the one that is kept with the session."""
 
 
-def existing(store: Store, key: Key) -> SessionInfo:
-    """The session's row. Raises NotFound, and never makes one: a session that was deleted stays deleted.
-
-    `open` makes what is not there, as the row says that it is handed; of a session that would be its own parent none
-    can be made.
-    """
-    return store.open(key, info=SessionInfo(session=key.session, parent=key.session))
-
-
 def is_there(store: Store, key: Key) -> bool:
     """Whether the session exists."""
     try:
-        existing(store, key)
+        store.info(key)
     except NotFound:
         return False
     return True
@@ -53,6 +44,14 @@ def kept_policy(meta: Mapping[str, str]) -> Policy | None:
     return found.replace(budget={"target_tokens": int(meta["target"])})
 
 
+def sizes_of(last: Frame | None) -> tuple[int | None, int | None]:
+    """(window, most output) of the requests that a compaction makes room for: of the scope's last one, as whoever runs
+    the model said them there. None: nobody did, and the policy says."""
+    if last is None:
+        return None, None
+    return None if last.assumed else last.window, last.max_output
+
+
 def run_of(policy: Policy) -> Run:
     """How a worker's compaction is called in reports."""
-    return "background" if policy.background.idle_seconds is None else "idle"
+    return "idle" if policy.background.idle_seconds else "background"

@@ -25,11 +25,14 @@ from foldmark.resolving import chosen
 from foldmark.store import Backlog, Store
 from foldmark.summarizer import Resolver, Summarizer
 from foldmark.worker.calls import Calls
-from foldmark.worker.doing import Doing, Done, Means
+from foldmark.worker.doing import Doing, Done
+from foldmark.worker.means import Means
 from foldmark.worker.opening import Rules
 
 LONGEST_TROUBLE_SECONDS = 30.0
 """A store that cannot be asked for work is asked again after so long at most."""
+LAST_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds between the tries of a thread that drains, when the store cannot be asked; then it ends."""
 ENDING_SECONDS = 1.0
 """How long a job that was broken off may take to close what it does."""
 
@@ -47,6 +50,7 @@ class Worker:
     every third of it. All calls of models of one job may take `job_timeout_seconds` together; then the checkpoint is
     made by code, or the job failed where a model is required. What failed comes again after 1, 2, 4 … 300 s; after
     `most_attempts` (twice as many claims that never came to an end) it is given up until the next event raises it anew.
+    What was vetoed, left to another compaction or given back is no attempt.
     `poll_seconds` is how long a thread without work waits before it looks again; `nudge` wakes it.
 
     `on_report` gets the report of every attempt, `observer` everything (Report | Raised); what they raise is logged.
@@ -91,8 +95,9 @@ class Worker:
         that can be claimed, from now on raised too.
 
         After `timeout` seconds (None: never) what still runs is broken off: its session stays as it was, and its lease
-        is given back so that another process may take it. Returns whether everything came to its end. A worker that is
-        not started has nothing to stop; one that was stopped may be started again.
+        is given back so that another process may take it. Returns whether everything came to its end: not when a store
+        could not be asked, a few times in a row, for what is left (the log says so). A worker that is not started has
+        nothing to stop; one that was stopped may be started again.
         """
         with self._lock:
             shift, self._shift = self._shift, None
@@ -155,6 +160,7 @@ class _Shift:
         self._doing, self._poll = doing, poll_seconds
         self._phase: Literal["on", "draining", "over"] = "on"
         self._bell, self._nudges = threading.Condition(), 0
+        self._is_unasked = False  # a thread that drained could not ask the store whether anything is left
         names = [f"foldmark-worker-{number}" for number in range(1, workers + 1)]
         self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
         for thread in self._threads:
@@ -166,25 +172,45 @@ class _Shift:
             self._bell.notify_all()
 
     def end(self, phase: Literal["draining", "over"], timeout: float | None) -> bool:
-        """Let the threads end; whether they did within that time. A thread that ends its own shift is not waited
-        for."""
+        """Let the threads end; whether they did within that time, and when draining left nothing that they could not
+        ask for. A thread that ends its own shift is not waited for."""
         self._phase = phase
         self.nudge()
         until = None if timeout is None else time.monotonic() + timeout
         others = [thread for thread in self._threads if thread is not threading.current_thread()]
         for thread in others:
             thread.join(None if until is None else max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in others)
+        ended = not any(thread.is_alive() for thread in others)
+        return ended and (phase == "over" or not self._is_unasked)
 
     def _work(self) -> None:
         trouble = 0
-        while self._phase != "over":
-            heard = self._nudges
+        while True:
+            heard = self._nudges  # before the phase: whoever ends the shift changes that first, then nudges
+            if self._phase != "on":
+                break
             done, trouble = self._next(trouble)
-            if done is None and self._phase == "draining":
-                return
             if done is None:
                 self._rest(heard, min(self._poll * 2**trouble, max(self._poll, LONGEST_TROUBLE_SECONDS)))
+        self._drain()
+
+    def _drain(self) -> None:
+        """The last thing a thread does: what can be claimed, while the shift drains. The store is asked once more after
+        the shift began to end, so nothing is left that was raised before."""
+        trouble = 0
+        while True:
+            heard = self._nudges
+            if self._phase == "over":
+                return
+            done, trouble = self._next(trouble)
+            if trouble > len(LAST_PAUSES):
+                self._is_unasked = True
+                _log.error("The worker ends, and what waits in the store stays there: it could not be asked for it.")
+                return
+            if trouble:
+                self._rest(heard, LAST_PAUSES[trouble - 1])
+            elif done is None:
+                return
 
     def _next(self, trouble: int) -> tuple[Done | None, int]:
         """(what was done, how many times in a row the store could not be asked). Nothing ends the thread: an interrupt

@@ -17,10 +17,11 @@ PAUSES = tuple(min(2.0**step, LONGEST_PAUSE_SECONDS) for step in range(10))
 
 
 class Verdict(NamedTuple):
-    """What becomes of the work; `again` is when it may be claimed next."""
+    """What becomes of the work; `again` is when it may be claimed next, `counts` whether this was an attempt."""
 
     what: Literal["done", "again", "given_up"]
     again: float | None = None
+    counts: bool = True
 
 
 DONE, GIVEN_UP = Verdict("done"), Verdict("given_up")
@@ -31,11 +32,19 @@ def pause(attempts: int) -> float:
     return PAUSES[min(max(attempts, 1), len(PAUSES)) - 1]
 
 
-def after_report(report: Report, attempts: int, most: int, now: float, may: Callable[[float], bool]) -> Verdict:
+def put_off(until: float) -> Verdict:
+    """It was nobody's fault: again then, and this was no attempt."""
+    return Verdict("again", until, counts=False)
+
+
+def after_report(
+    report: Report, attempts: int, most: int, now: float, may: Callable[[float], bool], waited: float = 0.0
+) -> Verdict:
     """What follows from a report. `may` says whether models may be asked at a time: an attempt while they rest would
-    come to nothing. What was left to another compaction is never given up: it is looked at again."""
+    come to nothing. What was left to another compaction, or vetoed, is never given up: it is looked at again after it
+    has waited once more as long as it has (`waited`, seconds since it became dirty), so ever more rarely."""
     if report.outcome == "deferred":
-        return Verdict("again", now + pause(attempts))
+        return put_off(now + min(max(waited, PAUSES[0]), LONGEST_PAUSE_SECONDS))
     return after_failure(attempts, most, now, may) if report.outcome == "failed" else DONE
 
 
