@@ -32,7 +32,7 @@ FLOORS: list[list[str]] = [
         *["gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
         *["exporting", "saving"],
     ],
-    ["noticing", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
+    ["noticing", "offering", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
     ["aio", "worker", "tools", "testing", "importers", "importing", "retention"],
     ["doctor"],
     ["models", "telemetry"],

@@ -6,7 +6,7 @@
     │   ├─ NotFound (LookupError)    session, event or artifact is not there
     │   ├─ IdConflict                same event id, other content
     │   ├─ HeadMoved                 another writer appended first; record again
-    │   ├─ StaleBoundary             another compaction won; safe to ignore
+    │   ├─ StaleBoundary             another version came first
     │   ├─ HasForks                  deleting would break other sessions
     │   └─ SchemaTooNew              written by a later version
     ├─ HookError                     a hook round append or read failed
@@ -63,13 +63,19 @@ class HeadMoved(StoreError):
 
 
 class StaleBoundary(StoreError):
-    """Another compaction of the same scope won, or the lease of the work was lost (then both versions are the same).
-    Nothing was written; safe to ignore."""
+    """Another version of the scope's record was written first, or the lease of the work was lost (then both versions
+    are the same). Nothing was written."""
 
     def __init__(self, expected: int, found: int) -> None:
-        won = f"The checkpoint is at version {found}, not {expected}: another compaction won."
-        lost = f"The lease of this work ended (the checkpoint is still at version {found}): another worker has it."
-        super().__init__(f"{lost if expected == found else won} Nothing was written; safe to ignore.")
+        won = (
+            f"The record is at version {found}, not {expected}: another compaction, edit or undo came first. Nothing "
+            "was written; a compaction may be left at that, an edit should look again and be made anew."
+        )
+        lost = (
+            f"The lease of this work ended (the record is still at version {found}): another worker has it. Nothing "
+            "was written; safe to ignore."
+        )
+        super().__init__(lost if expected == found else won)
         self.expected, self.found = expected, found
 
 

@@ -57,7 +57,7 @@ from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store, Where
 from foldmark.summarizer import Occasion, Summarizer
-from foldmark.triggers import due, static_warning
+from foldmark.triggers import due, landing_warning, static_warning
 from foldmark.words import words
 from foldmark.written import noted as remembered
 from foldmark.written import ours
@@ -131,7 +131,8 @@ def compact(
         cap_only=asked.cap_only, wanted=asked.run == "tool",
     )  # fmt: skip
     if not reason:
-        return not_due(view, size.room, size.sizes.whole, static_warning(policy, size.room), sent=size.sizes.sent)
+        warning = static_warning(policy, size.room) or landing_warning(policy, size.room, size.sizes)
+        return not_due(view, size.room, size.sizes.whole, warning, sent=size.sizes.sent)
     trial = Trial(
         store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), asked.focus,
         first_reported(view, size.room), asked.run, size.least(reason), asked.upto, size.sizes.sent, said, hooks,

@@ -40,7 +40,7 @@ class Framing:
     def __init__(self, policy: Policy | None) -> None:
         self.model = ""
         self.last: Frame | None = None
-        self._plain = policy
+        self.given = policy
         self._assumption_was_said = False
         self._static = ("", 0)  # the static prefix that was counted last: its hash and its tokens
         self._known = (Policy(), "", Policy())  # a policy, a model, and that policy for that model
@@ -50,7 +50,7 @@ class Framing:
         place of the session's own; without either it goes by the tools."""
         if given is not None:
             return given.for_model(self.model)
-        plain = self._plain or default_policy(tools)
+        plain = self.given or default_policy(tools)
         if self._known[:2] != (plain, self.model):
             self._known = (plain, self.model, plain.for_model(self.model))
         return self._known[2]

@@ -8,7 +8,7 @@ import msgspec
 
 from foldmark.drafts import Request
 from foldmark.refs import compaction_ref
-from foldmark.reports import Attempt, Call, Report
+from foldmark.reports import COMMITTED, Attempt, Call, Report
 from foldmark.store import Key, View
 from foldmark.summarizer import Occasion
 
@@ -32,6 +32,14 @@ def moved(made: Request, compaction: Report, key: Key) -> Request:
         return made
     said = f"The session moved on while session {key.session!r} was compacted there ({compaction.outcome})."
     return made.with_report(msgspec.structs.replace(made.report, warnings=(said, *made.report.warnings)))
+
+
+def on_the_way(report: Report) -> str:
+    """What a request that could not be built says of the compaction in front of it."""
+    if report.outcome not in COMMITTED:
+        return "Nothing was changed."
+    ref = compaction_ref(report.version)
+    return f"It was compacted on the way ({ref}), and nothing is lost; session.control.undo() takes that back."
 
 
 def broken(error: BaseException, note: Attempt | None, stands: int = 0) -> Report:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from math import isfinite
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -178,7 +179,7 @@ class _Conversation:
 
     def _ask(self, ask: Ask, at: int) -> Generator[Ask, Any, tuple[Failure | None, Reply]]:
         """One call with its hooks; (the failure, or None when its answer is part of the narrative now, the reply)."""
-        reply = Reply()
+        reply, began = Reply(), monotonic()
         try:
             offered = self.hooked.on_ask(ask)
             ask = offered if isinstance(offered, Ask) else ask
@@ -196,12 +197,12 @@ class _Conversation:
             reply = late if isinstance(late, Reply) else reply
             self.failure = _failure(error, ask, reply)
             self.reasons += error.reasons if isinstance(error, SummaryRejected) else (self.failure.message,)
-            self._note(ask, at, reply, self.failure.kind)
+            self._note(ask, at, _timed(reply, began), self.failure.kind)
             if rest := _rest(self.failure):
                 self.rests[self.names[at]] = rest
                 self.down.add(at)
         except BaseException:
-            self._note(ask, at, reply, "cancelled")
+            self._note(ask, at, _timed(reply, began), "cancelled")
             raise
         else:
             self.failure = None
@@ -307,6 +308,12 @@ def _failure(error: Exception, ask: Ask, reply: Reply) -> Failure:
     """What went wrong, without a word of what was asked; of a refused answer in the word for which there is a rule."""
     found = failure_of(error, ask.prompt or json.dumps(ask.body, ensure_ascii=False, default=str))
     return (failure_in_reply(reply) or found) if found.kind == "rejected" else found
+
+
+def _timed(reply: Reply, began: float) -> Reply:
+    """The reply of a call that failed, with the time that was waited for it where nobody else measured it: a model that
+    hangs must not look like a fast one."""
+    return reply if reply.seconds else msgspec.structs.replace(reply, seconds=monotonic() - began)
 
 
 def _rest(failure: Failure) -> float:

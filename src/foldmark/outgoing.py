@@ -26,6 +26,7 @@ from foldmark.lineage import Line
 from foldmark.matter import Parent
 from foldmark.noticing import Notices
 from foldmark.observing import Sent, observed, reply_in
+from foldmark.offering import size_of, wire_of
 from foldmark.overflowing import learned_limit
 from foldmark.policy import Policy
 from foldmark.reports import Raised, Report
@@ -56,14 +57,22 @@ class Outgoing:
         """The policy for the model that runs: the one `given` for this once, else the session's."""
         return self._framing.policy(line.tools, given)
 
-    def frame(self, line: Line, said: Said = Said(), *, keep: bool = False) -> Frame:
-        """The frame of what is said now, as `Framing.frame`. With `keep` the next one goes on from it."""
-        frame = self._framing.frame(
-            self._state(line), line.system, line.tools, said, is_told=line.is_told
-        )
-        if keep:
-            self._framing.last = frame
-        return frame
+    @property
+    def given(self) -> Policy | None:
+        """The session's own policy as it was given, without the settings of the model that runs."""
+        return self._framing.given
+
+    def frame(self, line: Line, said: Said = Said()) -> Frame:
+        """The frame of what is said now, as `Framing.frame`. Raises PolicyError for what makes no sense."""
+        said = said._replace(
+            window=size_of("window", said.window), max_output=size_of("max_output", said.max_output),
+            wire=wire_of(said.wire),
+        )  # fmt: skip
+        return self._framing.frame(self._state(line), line.system, line.tools, said, is_told=line.is_told)
+
+    def keep(self, frame: Frame) -> None:
+        """The next frame goes on from this one: it was of use. What was refused is not remembered."""
+        self._framing.last = frame
 
     def build(self, line: Line, frame: Frame, policy: Policy | None = None, *, peek: bool = False) -> Request:
         """The request of that line as it stands. With `peek` nothing is stored and no reply is expected."""
@@ -72,6 +81,7 @@ class Outgoing:
             system=line.system, tools=line.tools, wire=by_name(frame.wire), peek=peek,
         )  # fmt: skip
         if not peek:
+            self.keep(frame)
             self._awaited, self._last = Sent(frame, made), made
             self._framing.sent(frame)
         return made

@@ -20,23 +20,27 @@ from foldmark.asking import Ask, Model
 from foldmark.control import Control, Setting
 from foldmark.drafts import Request
 from foldmark.driving import drive
+from foldmark.errors import BudgetExceeded
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed
 from foldmark.framing import ASSUMED, Said
 from foldmark.hooked import EventHooks, HeldBack, as_recorded, hooked, unheld
-from foldmark.joining import joined, moved
+from foldmark.joining import joined, moved, on_the_way
 from foldmark.lineage import caught_up, described, finite, insisted, located, offered, opened, remembered
 from foldmark.memory import MemoryStore
 from foldmark.noticing import Notices
+from foldmark.offering import checked, events_of, wire_of
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
+from foldmark.raising import RAISING
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
 from foldmark.saving import saved_by
+from foldmark.sharing import keyed
 from foldmark.store import Context, Key, Sees, SessionInfo, Store, Where
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.watching import misses_text
@@ -84,6 +88,7 @@ class Session:
         hooks: Sequence[EventHooks] = (), on_report: Callable[[Report], Any] | None = None,
         observer: Observer | None = None, create: bool = True,
     ) -> None:  # fmt: skip
+        checked(session, store, policy, hooks, scope, sees)
         place: Store = store if store is not None else MemoryStore()
         self.store: Store = hooked(place, *hooks) if hooks else place
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
@@ -91,6 +96,7 @@ class Session:
         self.lock = threading.RLock()
         self._root, self._clock, self._new_id = session, finite(clock), new_id
         self._notices = Notices(on_report, observer)
+        self._kept: Policy | None = None  # the policy that was kept with the session
         self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
         key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
         self._line = opened(self.store, key, create=create)
@@ -139,10 +145,12 @@ class Session:
     # -- events come in
 
     def record(self, *events: Event) -> Recorded:
-        """Append events in one transaction. The same event twice is a no-op.
+        """Append events in one transaction. The same event twice is a no-op. An event without a key (scope or branch)
+        gets the scope of a session that does not see everything: else that session would not see it itself.
 
         Raises IdConflict when an id is known with other content.
         """
+        events = tuple(keyed(self.key, event) for event in events_of(events))
         with self.lock:
             done = insisted(lambda: self._append(events))
         seqs = sorted(event.seq for event in (*done.new, *done.known))
@@ -151,7 +159,13 @@ class Session:
         return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), done.held_back)
 
     def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
-        """Record; with `head` only when the log still ends there. Raises HeadMoved."""
+        """Record; with `head` only when the log still ends there. Raises HeadMoved. Who raises work keeps the policy
+        with the session, so that a worker goes by it."""
+        given = self._out.given
+        if given is not None and given.run in RAISING and given is not self._kept:
+            if self.info.meta.get("policy") != (told := given.to_json()):
+                self.remember({"policy": told})
+            self._kept = given
         done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
         self._out.observe(self._line, done.new)
         self._out.raised(done.raised)
@@ -169,7 +183,7 @@ class Session:
         long list comes in by batches; `progress` is told how many events of how many are recorded.
         """
         with self.lock:
-            events, said = offered(messages, wire)
+            events, said = offered(messages, wire_of(wire))
             text = said if system is None else system  # a checkpoint of ours may stand in it (layout `system`)
             told = bool(text) and without_checkpoint(text, self.control.history()) != text
             found = self.locate(events, retry=retry, told=told)
@@ -236,14 +250,18 @@ class Session:
         too, which is done by its `run()`. Run every step under `lock`, and neither calls nor chores."""
         self.describe(system=system, tools=tools)
         line, said = self._line, Said(window, max_output, wire, model, policy)
-        frame = self._out.frame(line, said, keep=True)
+        frame = self._out.frame(line, said)
         if self._out.policy(line, policy).run == "manual":
             return self._out.build(line, frame, policy)
         occasion = Occasion(key=line.key, frame=frame, focus=focus, context=context or {})
         report = yield from self._out.on_the_way(line, self.summarizer, occasion, policy, sync=not self.awaits)
         if self._line._replace(info=line.info) != line:  # `follow` was called while a model was asked
-            frame = self._out.frame(self._line, said, keep=True)
-        made = self._out.build(self._line, frame, policy)
+            frame = self._out.frame(self._line, said)
+        try:
+            made = self._out.build(self._line, frame, policy)
+        except BudgetExceeded as error:
+            error.add_note(on_the_way(report))
+            raise
         return made.with_report(joined(report, made.report)) if self.key == line.key else moved(made, report, line.key)
 
     # -- a checkpoint is made
@@ -276,12 +294,14 @@ class Session:
         """The steps of `compact`, for a driver of your own, as `request_steps`. `run` says in the report how it is run;
         `lease` is the token of claimed work: the commit is refused once another worker holds it."""
         line, given = self._line, None if by_code else self.summarizer
-        frame = self._out.frame(line, Said(window, max_output, policy=policy), keep=True)
+        frame = self._out.frame(line, Said(window, max_output, policy=policy))
         occasion = Occasion(
             key=line.key, frame=frame, force=force, focus=focus, context=context or {}, run=run, lease=lease,
             upto=self.control.seq_of(upto) if upto else None,
         )  # fmt: skip
-        return (yield from self._out.compaction(line, given, occasion, policy, sync=not self.awaits))
+        report = yield from self._out.compaction(line, given, occasion, policy, sync=not self.awaits)
+        self._out.keep(frame)
+        return report
 
     def overflowed(self, error: Any) -> Report | None:
         """The provider refused the last request as too long: learn its limit and compact, by code, once per event.

@@ -130,6 +130,18 @@ def test_the_whole_session_is_refreshed_when_it_exists_always_or_never(store: St
     assert all_claimed(store) == [MAIN]
 
 
+def test_the_scope_that_appends_exists_but_the_whole_session_only_while_no_event_has_a_key(store: Store) -> None:
+    raising = Raising(enlist=True)
+    add(store, MAIN, assistant("done", scope="a"), raising=raising)
+    assert store.scopes(MAIN) == [], "it wrote down what another agent said"
+    add(store, scope("a"), assistant("done", scope="a"), raising=raising)
+    add(store, MAIN, assistant("done"), assistant("done", branch="b"), raising=raising)
+    assert store.scopes(MAIN) == [scope("a")]
+    add(store, OTHER, assistant("done"), raising=raising)
+    add(store, OTHER, assistant("done", scope="a"), raising=raising)
+    assert store.scopes(OTHER) == [OTHER], "what exists stays"
+
+
 def test_an_append_that_raises_nothing_makes_no_scope_exist(store: Store) -> None:
     add(store, MAIN, assistant("done"), raising=Raising(after="nothing", whole_session=True))
     assert store.scopes(MAIN) == []

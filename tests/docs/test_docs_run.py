@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, blocks, name_of, run
+from pages import COLUMNS, PAGES, ROOT, Shown, blocks, expect, name_of, renewed, run
 
 RUNNABLE = [page for page in PAGES if {block.language for block in blocks(page)} & {"python", "console", "toml"}]
 SHOWN = ("python", "output", "console", "toml", "json", "text")
@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder with the sample session, as the current one."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", COLUMNS)
     return tmp_path
 
 
@@ -45,3 +45,21 @@ def test_the_tutorial_the_readme_and_the_main_ways_in_are_run() -> None:
         "README.md", "docs/tutorial.md", "docs/how-to/compact-a-transcript.md", "docs/how-to/use-in-your-loop.md",
         "docs/how-to/follow-a-message-list.md",
     }  # fmt: skip
+
+
+# -- the runner itself
+
+
+def test_a_shown_number_that_is_not_the_printed_one_is_found_out() -> None:
+    shown = Shown("a …: 61 events\n", "page.md:1", 1)
+    expect(shown, "first\na b: 61 events\n")
+    with pytest.raises(AssertionError, match=r"shown is 'a …: 61 events'"):
+        expect(shown, "a b: 95 events\n")
+
+
+def test_the_numbers_of_now_take_the_place_of_old_ones_and_nothing_else_does() -> None:
+    printed = "session x-17: 95 events\n    8,523  of 25,608\n    12  of 30\nother words\n"
+    assert renewed("session …: 61 events\n  8,518  of 25,600\n…\nwords 1\n", printed) == (
+        "session …: 95 events\n    8,523  of 25,608\n…\nwords 1"
+    )
+    assert renewed("12 of 30\n", printed) == "    12  of 30"

@@ -3,10 +3,8 @@ comes back byte for byte. On both stores."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Event as Flag
 from threading import Thread
@@ -24,10 +22,12 @@ from foldmark.driving import advance, drive
 from foldmark.errors import NotFound, PolicyError, StaleBoundary
 from foldmark.events import Event, assistant, user
 from foldmark.log import committed
+from foldmark.options import Layout
 from foldmark.prices import Price
 from foldmark.store import ScopeState, SessionInfo, View
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from foldmark.tools import compact_tool
+from foldmark.warm import Recent
 from foldmark.wire import openai_chat
 from making import call, long_session, tool_round
 from pairs import pair_errors
@@ -682,27 +682,20 @@ def test_a_report_says_the_size_of_the_request_that_then_goes_out(
     assert report.after == session.request(window=64_000).tokens.total
 
 
-def test_a_kept_result_is_shown_the_same_by_whoever_wrote_the_record_and_by_another_process(tmp_path: Path) -> None:
-    path = tmp_path / "agent.db"
+@pytest.mark.parametrize("place", ["user", "system"])
+def test_a_kept_result_is_shown_the_same_by_whoever_wrote_the_record_and_by_another_process(
+    store: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = steered(store, msgspec.structs.replace(STEERED, layout=Layout(checkpoint=place)))
     big = "\n".join(f"ledger row {row} is charged by retry_{row % 7} of file_{row}.csv" for row in range(900))
-    for number, layout in enumerate(({"checkpoint": "user"}, {"checkpoint": "system"})):
-        policy = Policy.coding(run="manual", budget={"landing_tokens": 4_000}, window=64_000, layout=layout)
-        with closing(SQLiteStore(path)) as store:
-            session = steered(store, policy, name=f"s{number}")
-            session.record(*talk(1, 6), *tool_round(90, big), *talk(7, 40))
-            seq = next(event.seq for event in session.store.log(session.key) if event.artifacts)
-            session.control.pin(f"event:{seq}")
-            session.compact(force=True)
-            made = prompt(session)
-        assert made.count(f"The whole tool is artifact:{seq}".encode()) == 1 or made.count(b"[Preview. ") == 1
-        said = (
-            "from foldmark import Policy, Session, SQLiteStore; from foldmark.drafts import payload_bytes; import sys;"
-            f"p = Policy.coding(run='manual', budget={{'landing_tokens': 4_000}}, window=64_000, layout={layout!r});"
-            f"s = Session('s{number}', store=SQLiteStore({str(path)!r}), policy=p);"
-            "sys.stdout.buffer.write(payload_bytes(s.peek().payload()))"
-        )
-        other = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
-        assert other.stdout == made
+    session.record(*talk(1, 6), *tool_round(90, big), *talk(7, 40))
+    seq = next(event.seq for event in session.store.log(session.key) if event.artifacts)
+    session.control.pin(f"event:{seq}")
+    session.compact(force=True)
+    made = prompt(session)
+    assert made.count(b"[Preview. The whole") == 1
+    monkeypatch.setattr("foldmark.assembly._memory", Recent(128))  # another process remembers nothing
+    assert prompt(session) == made
 
 
 # -- pins

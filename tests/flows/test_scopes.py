@@ -11,11 +11,14 @@ import pytest
 
 from foldmark import MemoryStore, Policy, PolicyError, Session, SQLiteStore
 from foldmark.events import Event, ToolCall, assistant, result, user
+from foldmark.salience import Tally
 from foldmark.store import Key, Sees
 from foldmark.wire import WIRES
+from foldmark.worker import Worker
 from wire_pairs import broken_pairs
 
 SMALL = Policy.coding(budget={"target_tokens": 1_500}, admission={"limit_tokens": 1_000_000}, window=12_000)
+WIDE = SMALL.replace(budget={"target_tokens": 4_000})
 LOG = ["", "app", "app/a", "app/a/b", "app/ab", "other"]
 
 
@@ -398,3 +401,161 @@ def test_a_search_finds_nothing_of_another_branch() -> None:
     found = {session: "\n".join(hit.snippet for hit in session.search("beta_index_3")) for session in (first, both)}
     assert "beta" in found[both]
     assert "beta" not in found[first]
+
+
+# -- lists in which agents say the same words
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_the_words_of_another_agent_are_not_the_messages_of_this_one(sees: Sees) -> None:
+    store = MemoryStore()
+    agents = [session_of(store, f"team/{name}", sees) for name in "ab"]
+    lists: list[list[Event]] = [[], []]
+    for said in (user("Find a train."), assistant("On it."), user("Yes."), assistant("Done.")):
+        for agent, mine in zip(agents, lists, strict=True):
+            mine.append(said)
+            found = agent.follow(mine)
+            assert (texts(found.new), found.forked_at, agent.name) == ([said.text], None, "s")
+            assert texts(store.log(agent.key)) == texts(mine)
+    assert len(store.log(session_of(store).key)) == 8
+
+
+def test_the_same_call_and_answer_of_another_agent_are_not_those_of_this_one() -> None:
+    store = MemoryStore()
+    first, second = (session_of(store, f"team/{name}", "exact") for name in "ab")
+    call = ToolCall("c1", "read", '{"path":"a.py"}')
+    round_ = [assistant("Look.", call), result("c1", "x = 1", name="read")]
+    first.follow([user("The task of a."), *round_])
+    second.follow([user("The task of b.")])
+    found = second.follow([user("The task of b."), *round_])
+    assert (len(found.new), found.known, found.forked_at) == (2, 1, None)
+    assert texts(store.log(second.key)) == ["The task of b.", "Look.", "x = 1"]
+
+
+@pytest.mark.parametrize("sees", PARTS)
+def test_a_turn_that_is_taken_again_behind_a_checkpoint_forks_at_its_place_in_the_scope(sees: Sees) -> None:
+    store = MemoryStore()
+    agent, other = session_of(store, "app/a", sees), session_of(store, "app/b", "exact")
+    for number in range(6):
+        agent.record(*turn("app/a", number))
+        other.record(assistant(f"other {number}", scope="app/b"))
+    agent.compact(force=True)
+    for number in range(3):
+        agent.record(user(f"And {number}?", scope="app/a"), assistant(f"It is {number}.", scope="app/a"))
+        other.record(assistant(f"other again {number}", scope="app/b"))
+    mine = store.log(agent.key)
+    boundary = agent.control.history()[-1].boundary
+    raw = [event for event in mine if event.seq > boundary]
+    messages = agent.request().payload()["messages"]
+    found = agent.follow([*messages[:-1], {"role": "user", "content": "Look again."}])
+    assert found.forked_at == raw[-2].seq
+    assert texts(store.log(agent.key)) == [*texts(mine[:-1]), "Look again."]
+
+
+# -- system text and tools belong to the scope that says them
+
+
+def prompted(store: Any, policy: Policy = WIDE) -> list[Session]:
+    """Three scopes of a session, each with a system text and tools of its own; the whole session says its last."""
+    places: list[tuple[str, Sees]] = [("app/a", "exact"), ("app/a", "lineage"), ("", "all")]
+    sessions = [session_of(store, scope, sees, policy) for scope, sees in places]
+    sessions[0].record(*(event for number in range(3) for event in turn("app/a", number)))
+    for number, session in enumerate(sessions):
+        tool = {"name": f"tool_{number}", "description": "x", "parameters": {"type": "object"}}
+        session.request(system=f"You are agent {number}. " * (1 + 200 * (not number)), tools=[tool])
+    return sessions
+
+
+def test_after_a_restart_every_scope_sends_its_own_system_text_and_tools_to_the_byte(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "agent.db")
+    sessions = prompted(store)
+    before = [(session.key.scope, session.key.sees, session.request()) for session in sessions]
+    store.close()
+    again = SQLiteStore(tmp_path / "agent.db")
+    for number, (scope, sees, made) in enumerate(before):
+        session = session_of(again, scope, sees, WIDE)
+        assert (session.peek().payload(), session.peek().tokens) == (made.payload(), made.tokens)
+        assert session.system.startswith(f"You are agent {number}. ")
+        assert session.request().report.epoch == ""
+    again.close()
+
+
+def test_a_scope_that_said_nothing_sends_no_system_text_of_another() -> None:
+    store = MemoryStore()
+    prompted(store)
+    for scope, sees in (("app/a", "subtree"), ("", "subtree"), ("app", "all")):
+        late = session_of(store, scope, sees)  # type: ignore[arg-type]
+        assert (late.system, late.tools) == ("", ())
+        assert "agent" not in str(late.peek().payload())
+
+
+def test_system_texts_go_along_into_a_fork_each_to_its_scope() -> None:
+    store = MemoryStore()
+    sessions = prompted(store)
+    early = session_of(store)  # it was opened before the other scope says something else
+    sessions[0].request(system="You are new.")
+    log = [msgspec.structs.replace(event, id="", seq=0, chain="", plain="") for event in store.log(early.key)]
+    early.follow([*log[:3], user("Another way.")])
+    assert early.name != "s"
+    fork = msgspec.structs.replace(sessions[0].key, session=early.name)
+    assert Session(fork.session, store=store, scope=fork.scope, sees=fork.sees).system == "You are new."
+    assert early.system == "You are agent 2. "
+
+
+def test_a_worker_measures_a_scope_with_the_system_text_of_that_scope() -> None:
+    policy = msgspec.structs.replace(WIDE, run="background")
+    store = MemoryStore()
+    own = prompted(store, policy)[0]
+    heard: list[Any] = []
+    own.record(assistant("Done.", scope="app/a"))
+    worker = Worker(store, policy=policy, clock=lambda: 2_000.0, on_report=heard.append)
+    size = own.peek().tokens.total
+    worker.drain()
+    measured = [report.before for report in heard if report.scope == "app/a"]
+    assert size in measured
+    assert size > 1_200, "its system text alone is a large part of it"
+
+
+# -- which scopes exist
+
+
+def test_whoever_writes_down_what_branches_say_gets_no_context_of_the_whole_session_by_it() -> None:
+    policy = msgspec.structs.replace(SMALL, run="background")
+    store = MemoryStore()
+    recorder = session_of(store, policy=policy)
+    recorder.record(user("Go.", scope="app/a"), assistant("Done.", scope="app/a"))
+    assert store.scopes(recorder.key) == []
+    session_of(store, "app/a", "exact", policy).record(assistant("More.", scope="app/a"))
+    recorder.record(assistant("Done again.", scope="app/a"))
+    assert [(key.scope, key.sees) for key in store.scopes(recorder.key)] == [("app/a", "exact")]
+    assert [work.key.scope for work in store.works(recorder.key)] == ["app/a"]
+    alone = session_of(MemoryStore(), policy=policy)
+    alone.record(user("Go."))
+    assert [(key.scope, key.sees) for key in alone.store.scopes(alone.key)] == [("", "all")]
+
+
+# -- what a scope costs
+
+
+def test_a_compaction_of_a_scope_counts_every_event_of_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    session = session_of(store, "app/a", "exact")
+    session.record(*(event for number in range(8) for event in turn(f"app/{'ab'[number % 2]}", number)))
+    store.tally(session_of(store).key)
+    counted: list[int] = []
+    real = Tally.count
+
+    def counting(tally: Tally, event: Event, tokens: set[str], characters: int) -> None:
+        counted.append(event.seq)
+        real(tally, event, tokens, characters)
+
+    monkeypatch.setattr(Tally, "count", counting)
+    assert session.compact(force=True).outcome == "applied"
+    assert counted == [event.seq for event in store.log(session.key)]
+    more = turn("app/a", 9)
+    session.record(*more)
+    store.tally(session_of(store).key)
+    counted.clear()
+    assert session.compact(force=True).outcome == "applied"
+    session.control.plan(force=True)
+    assert counted == [event.seq for event in store.log(session.key)[-len(more) :]]

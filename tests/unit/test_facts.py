@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from foldmark.checkpoint import Fact
@@ -188,6 +189,28 @@ def test_a_command_keeps_its_exit_code_and_is_known_by_its_plain_form() -> None:
         ("make all", "ok", None),
     ]
     assert state["command", "make all"].status == "ok"
+
+
+def test_an_open_error_rests_on_where_it_showed_first_and_on_no_call_of_its_own() -> None:
+    """A call of another key stands in the refs of its error, and is not where the error showed."""
+    events: list[Event] = []
+    for number in range(3):
+        made, answer = used("bash", "error: no rule\nexit code 2", number=number, command="make all")
+        events += [msgspec.structs.replace(made, scope="b"), msgspec.structs.replace(answer, scope="c")]
+    facts, _ = facts_from(events)
+    assert [(fact.seq, fact.refs) for fact in of(facts, "error")] == [(2, (1,)), (4, (2, 3)), (6, (2, 5))]
+
+
+def test_a_fixed_error_rests_on_all_that_the_error_and_the_change_rest_on() -> None:
+    made, answer = used("bash", "error: no rule\nexit code 2", number=1, command="make all")
+    change, changed = used("edit", "ok", number=2, path="lib.c", oldText="a", newText="b")
+    again = used("bash", "built", number=3, command="make all")
+    across = [msgspec.structs.replace(event, scope="b") for event in (made, change)]
+    here = [msgspec.structs.replace(event, scope="c") for event in (answer, changed, *again)]
+    _, state = facts_from([across[0], here[0], across[1], here[1], *here[2:]])
+    error = state["error", "make all"]
+    assert (error.status, error.meta["fix"]) == ("fixed", "lib.c")
+    assert set(error.refs) == {1, 2, 3, 4}
 
 
 def test_an_error_names_what_fixed_it() -> None:

@@ -24,6 +24,19 @@ def test_what_is_not_said_holds_from_the_last_frame() -> None:
     assert framing.frame(ScopeState(), "", (), Said(wire=anthropic)).wire == "anthropic"
 
 
+def test_a_static_prefix_that_nobody_told_is_that_of_the_last_request() -> None:
+    sent = Framing(None).frame(ScopeState(), "You help. " * 100, (BASH,))
+    assert sent.static_tokens > 100
+    framing = Framing(None)
+    silent = framing.frame(ScopeState(frame=sent), "", (), is_told=False)
+    assert (silent.static_tokens, silent.static_hash) == (sent.static_tokens, sent.static_hash)
+    told = framing.frame(ScopeState(frame=sent), "", ())
+    assert told.static_tokens < silent.static_tokens, "to say nothing is to say something"
+    assert told.static_hash != sent.static_hash
+    first = framing.frame(ScopeState(), "", (), is_told=False)
+    assert (first.static_tokens, first.static_hash) == (told.static_tokens, told.static_hash)
+
+
 def test_whoever_only_looks_leaves_the_last_frame() -> None:
     framing = Framing(None)
     framing.frame(ScopeState(), "", (), Said(window=9_000))

@@ -153,6 +153,39 @@ def test_the_static_prefix_is_kept_with_the_line_and_comes_back() -> None:
     assert described(store, back, "").info.meta.get("system") is None
 
 
+def test_every_scope_keeps_a_static_prefix_of_its_own() -> None:
+    store = MemoryStore()
+    keys = [KEY, *(Key(session="s", scope=at, sees=how) for at, how in (("a", "exact"), ("a", "all"), ("b", "exact")))]  # type: ignore[arg-type]
+    for number, key in enumerate(keys[:3]):
+        described(store, opened(store, key), f"You are {number}.", [{"name": f"tool_{number}"}])
+    lines = [opened(store, key) for key in keys]
+    assert [line.system for line in lines] == ["You are 0.", "You are 1.", "You are 2.", ""]
+    assert [line.tools for line in lines] == [*(({"name": f"tool_{number}"},) for number in range(3)), ()]
+    assert [line.is_told for line in lines] == [True, True, True, False]
+    assert lines[0].info.meta["system"] == "You are 0.", "the whole session's has the plain name, as in older files"
+    described(store, lines[1], "", [])
+    assert not opened(store, keys[1]).tools
+    assert opened(store, keys[2]).system == "You are 2."
+
+
+def test_whoever_says_that_there_is_no_static_prefix_has_told_it() -> None:
+    store = MemoryStore()
+    line = opened(store, KEY)
+    assert not line.is_told
+    assert described(store, line, None, None) is line
+    assert described(store, line, "").is_told
+
+
+def test_a_fork_takes_along_what_other_scopes_said_since_the_line_was_opened() -> None:
+    store = MemoryStore()
+    line, other = opened(store, KEY), Key(session="s", scope="a", sees="exact")
+    append(store, line, TALK)
+    described(store, opened(store, other), "You are a.")
+    fork, _ = find(store, line, TALK[:2], retry=True)
+    there = Key(session=fork.key.session, scope="a", sees="exact")
+    assert opened(store, there).system == "You are a."
+
+
 def test_settings_do_not_touch_the_static_prefix() -> None:
     store = MemoryStore()
     line = remembered(store, described(store, opened(store, KEY), "You help."), {"wire": "anthropic"})

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from foldmark.checkpoint import Fact
+from foldmark.checkpoint import Checkpoint, Fact, Mark
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.facts import facts_of
-from foldmark.log import Log
+from foldmark.log import Log, inherit
 from foldmark.readings import read
 from foldmark.salience import Tally
-from foldmark.store import Key, OpenCall
+from foldmark.store import Key, OpenCall, ScopeState
 
 A, B = Key(session="s", scope="a", sees="exact"), Key(session="s", scope="b", sees="exact")
 BOTH, ALL = Key(session="s", scope="", sees="subtree"), Key(session="s")
@@ -92,3 +92,34 @@ def test_counts_within_some_events_know_their_names_alone_and_no_secret() -> Non
     mine = whole.within(events[:1])
     assert mine.names == {"pay_alpha": [1, 1, 1]}
     assert (mine.events, whole.events) == (1, 2)
+
+
+def test_a_scope_counts_what_it_sees_once_and_goes_on_with_what_comes() -> None:
+    log = log_of(assistant("use pay_alpha and tok_secret9", scope="a"), assistant("use pay_beta", scope="b"))
+    whole = Tally()
+
+    def counted(key: Key) -> Tally:
+        while whole.events < log.head:
+            event = log.events[whole.events]
+            whole.add(event, text=event.text.replace("tok_secret9", "[secret]"))
+        return log.scope(key, list).tally(whole)
+
+    for _ in range(2):
+        assert counted(A).names == whole.within(log.seen(log.scope(A, list))).names == {"pay_alpha": [1, 1, 1]}
+    log.extend(log.number([assistant("use pay_alpha and pay_gamma", scope="a")])[0])
+    mine, same = counted(A), whole.within(log.seen(log.scope(A, list)))
+    assert (mine.names, mine.words, mine.events) == (same.names, same.words, 2)
+    assert set(counted(B).names) == {"pay_beta"}
+    assert counted(ALL) is whole
+
+
+@pytest.mark.parametrize(("seq", "held"), [(9, 5_000), (8, 5_000), (7, 0), (2, 0)])
+def test_the_hold_of_an_undo_goes_into_forks_behind_it_alone(seq: int, held: int) -> None:
+    """It is counted from the size of the log where it was undone."""
+    made = Checkpoint(version=1, boundary=5, text="v1", tokens=1, mark=Mark(5), head=6)
+    undone = Checkpoint(version=2, boundary=0, text="", tokens=0, mark=Mark(), kind="undo", held=5_000, head=8)
+    state = ScopeState(held=5_000, last_size=900)
+    assert inherit(state, [made, undone], seq).held == held
+    later = ScopeState(held=5_000, mark=Mark(8), last_size=900)  # a request that went out since moved the mark
+    assert inherit(later, [made, undone], seq).held == held
+    assert inherit(state, [made, undone], seq).last_size == 900

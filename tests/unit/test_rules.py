@@ -231,7 +231,8 @@ def test_no_trigger_fires_on_what_is_too_small_or_would_gain_nothing() -> None:
     policy = Policy.coding(triggers=yes("always"))
     assert outcome(moment(14_999), policy) == ""
     assert outcome(moment(16_000), policy) == "", "it lands at 16,000"
-    assert outcome(moment(16_001), policy) == "always"
+    assert outcome(moment(17_599), policy) == "", "a tenth of the landing must go"
+    assert outcome(moment(17_600), policy) == "always"
 
 
 def test_the_cap_needs_no_trigger() -> None:

@@ -13,7 +13,8 @@ from bench.bills import LISTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark import AsyncSession, Policy, Session
+from foldmark import Policy, Session
+from foldmark.aio import AsyncSession
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import CONTINUES, Event, Reasoning, Usage, assistant, user
@@ -311,6 +312,30 @@ def test_the_awaited_report_is_that_of_the_session_inside() -> None:
         assert (found.requests, found.saving) == (1, 0)
 
     asyncio.run(drill())
+
+
+def test_replies_that_all_have_one_branch_are_those_of_the_whole_session() -> None:
+    made = Session("s", policy=Policy.coding(prices=A5M))
+    made.record(
+        user("Do it."), answered("Done.", 50, branch="root"), user("And?"), answered("Done.", 60, branch="root")
+    )
+    assert (made.saved().requests, made.saved().uncounted) == (2, 0)
+    made.record(user("And?"), answered("Done.", 70, branch="sub"), assistant("Done.", branch="sub"))
+    assert (made.saved().requests, made.saved().uncounted) == (0, 4)
+
+
+def test_the_window_is_that_of_the_last_request_and_an_assumed_one_says_nothing() -> None:
+    for window in (12_000, None):
+        made = Session("s", policy=Policy.coding(prices=A5M))
+        made.record(user("Do it."))
+        for number in range(30):
+            if number == 10:
+                made.compact(force=True, window=window)
+            size = made.request(window=window).tokens.total
+            made.record(answered(f"Step {number}. " + "word " * 600, size))
+        found = made.saved()
+        assert found.original.input > found.sent.input
+        assert (found.window, found.beyond > 0) == ((12_000, True) if window else (0, False))
 
 
 def test_a_fork_counts_its_own_replies_from_where_its_parent_had_come_to() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from foldmark import Session, triggers
 from foldmark.budget import Room, room
 from foldmark.checkpoint import Checkpoint
 from foldmark.events import Event, Usage, assistant, user
@@ -206,3 +207,20 @@ def test_with_a_target_the_next_compaction_is_announced_at_the_targets_own_size(
     policy = Policy.coding(prices=A5M, budget={"target_tokens": 20_000})
     assert expected_next(policy, space(policy), measured(15_000))[0] == 3_000 + round(17_000 / 0.6)
     assert expected_next(policy, space(policy), measured(15_000), first=True)[0] == 20_000
+
+
+def test_a_trigger_below_the_landing_does_not_compact_at_every_request_and_the_report_says_why() -> None:
+    rule = triggers.tokens(4_001)
+    made = Session("s", policy=Policy.chat(triggers=rule, budget={"nothing_below": 0, "landing_tokens": 6_000}))
+    said: set[str] = set()
+    compactions = 0
+    for turn in range(150):
+        made.record(user(f"question {turn} " + "about some thing or other " * 6), assistant(f"answer {turn} " * 12))
+        report = made.request(window=128_000).report
+        compactions += report.outcome == "applied"
+        said.update(report.warnings)
+        if report.outcome == "applied":
+            assert report.before - report.after >= 0.05 * 6_000
+    assert 1 <= compactions <= 15
+    assert any("waits at 4,001 tokens, but nothing is compacted below" in one for one in said)
+    assert any("budget.landing_tokens" in one for one in said)

@@ -8,20 +8,44 @@ from typing import Annotated
 import typer
 
 from foldmark.cli.summarizers import HELP as SUMMARIZER_HELP
+from foldmark.errors import PolicyError
 from foldmark.policy import PRESETS
 from foldmark.wire import VARIANTS, WIRES
 
 DEFAULT_DB = Path("foldmark.db")
 WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
 
+
+
+def named(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    """A name as it was given. An empty one is no name: what was meant to be named must not become the newest."""
+    given = context.get_parameter_source(parameter.name or "")
+    if not value and given is not None and given.name != "DEFAULT":
+        raise typer.BadParameter("it is empty (an unset variable of the shell?); `foldmark sessions` lists the names.")
+    return value
+
+
+def only_of_files(format: str, strict: bool) -> None:
+    """Raises PolicyError for options that say how a transcript is read, where there is none."""
+    if strict or format != "auto":
+        raise PolicyError("--format and --strict say how a transcript is read: name a transcript, or leave them out.")
+
+
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
 Db = Annotated[Path, typer.Option("--db", help="The database file.")]
-SessionId = Annotated[str, typer.Option("--session", help="Session id; default: the transcript's, else the newest.")]
+SessionId = Annotated[
+    str,
+    typer.Option("--session", help="Session id; default: the transcript's, else the newest.", callback=named),
+]
 ScopeKey = Annotated[
     str, typer.Option("--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's.")
 ]
 ScopeSees = Annotated[
-    str, typer.Option("--sees", help="What the scope sees: exact, lineage, subtree or all; default: lineage of a key.")
+    str,
+    typer.Option(
+        "--sees",
+        help="What the scope sees: exact, lineage, subtree or all; needed only where several scopes have that key.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 PolicyName = Annotated[
@@ -42,7 +66,11 @@ Focus = Annotated[
 ]
 Upto = Annotated[
     str,
-    typer.Option("--upto", help="What goes: whole rounds up to this event (event:120); default: the policy's tail."),
+    typer.Option(
+        "--upto",
+        help="What goes once it is due, or with --force: whole rounds up to this event (event:120); default: all but "
+        "the policy's tail.",
+    ),
 ]
 Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
 Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]

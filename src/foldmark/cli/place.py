@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +12,7 @@ from foldmark.errors import NotFound, PolicyError
 from foldmark.policy import PRESETS, Policy
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Sees, SessionInfo
+from foldmark.store import Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Summarizer
 
 TENANT, USER = "local", "local"
@@ -37,13 +37,16 @@ class Place:
             self._store = SQLiteStore(self.db)
         return self._store
 
-    def open(self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None) -> Session:
-        """The session meant, under the policy it was last compacted with, as that scope sees it (by default the whole;
-        a key alone sees its lineage). Raises NotFound, PolicyError."""
+    def open(
+        self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None, policy: Policy | None = None
+    ) -> Session:
+        """The session meant, under the policy it was last compacted with (or under `policy`), as that scope sees it (by
+        default the whole). Raises NotFound, PolicyError."""
         info = self.info()
+        key = _scope_of(self.store(), Key(session=info.session, tenant=TENANT, user=USER), scope, _sees(sees))
         return Session(
-            info.session, store=self.store(), policy=aimed(info.meta, remembered(info.meta)), summarizer=summarizer,
-            scope=scope, sees=_sees(scope, sees),
+            info.session, store=self.store(), policy=policy or aimed(info.meta, remembered(info.meta)),
+            summarizer=summarizer, scope=key.scope, sees=key.sees,
         )  # fmt: skip
 
     def info(self) -> SessionInfo:
@@ -90,12 +93,43 @@ class Place:
         return store.artifacts.delete(TENANT, orphans, before=before)
 
 
-def _sees(scope: str, sees: str) -> Sees:
-    """What a scope sees, as an option says it. Raises PolicyError."""
+def _sees(sees: str) -> Sees | None:
+    """What a scope sees, as an option says it; None: it says nothing. Raises PolicyError."""
     found: Sees | None = next((one for one in get_args(Sees) if one == sees), None)
     if sees and found is None:
         raise PolicyError(f"--sees is {sees!r}; it takes {', '.join(get_args(Sees))}.")
-    return found or ("lineage" if scope else "all")
+    return found
+
+
+def _scope_of(store: Store, whole: Key, scope: str, sees: Sees | None) -> Key:
+    """The scope meant. The whole session is always one; any other must exist, and its key alone names it where it is
+    the only one with that key. Raises NotFound, PolicyError."""
+    if not scope and sees in (None, whole.sees):
+        return whole
+    known = store.scopes(whole)
+    found = [key for key in known if key.scope == scope and sees in (None, key.sees)]
+    if not found:
+        asked = f"scope {scope!r}" if sees is None else f"scope {scope!r} that sees {sees}"
+        raise NotFound(
+            scope, f"Session {whole.session!r} has no {asked}. {_listed(known)} `foldmark scopes` tells more."
+        )
+    if len(found) > 1:
+        ways = ", ".join(key.sees for key in found)
+        raise PolicyError(f"Session {whole.session!r} has several scopes {scope!r}: --sees chooses one of {ways}.")
+    return found[0]
+
+
+def _listed(scopes: Sequence[Key]) -> str:
+    if not scopes:
+        return "It has none yet; one exists once a request was made for it."
+    names = ", ".join(f"{key.scope or 'the whole session'} ({key.sees})" for key in scopes[:10])
+    return f"It has: {names}{', …' if len(scopes) > 10 else ''}."
+
+
+def whose(key: Key) -> str:
+    """A session's name, and which scope of it is meant where that is not the whole."""
+    whole = not key.scope and key.sees == "all"
+    return key.session if whole else f"{key.session}, scope {key.scope or repr('')} ({key.sees})"
 
 
 def remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:
@@ -105,6 +139,14 @@ def remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Polic
 def aimed(meta: Mapping[str, str], policy: Policy) -> Policy:
     """The policy with the `--target` of the last compaction: what reads the session looks at it as it was compacted."""
     return policy.replace(budget={"target_tokens": int(meta["target"])}) if meta.get("target") else policy
+
+
+def targeted(policy: Policy, target: int | None) -> Policy:
+    """The policy aimed at what `--target` says. Raises PolicyError."""
+    try:
+        return policy if target is None else policy.replace(budget={"target_tokens": target})
+    except PolicyError as error:
+        raise PolicyError(f"--target: {error}") from error
 
 
 def read_policy(name: str) -> Policy:

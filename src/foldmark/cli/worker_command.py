@@ -52,6 +52,8 @@ def work(
     with told(as_json):
         if once and drain:
             raise PolicyError("--once does one work and --drain all of it: name one of them.")
+        if drain and no_drain:
+            raise PolicyError("--drain does all work and --no-drain leaves it: name one of them.")
         worker = Worker(
             Place(db, "").store(), summarizer=summarizer_of(summarizer, summary_window), workers=workers,
             lease_seconds=lease_seconds, poll_seconds=poll_seconds, job_timeout_seconds=job_timeout_seconds,

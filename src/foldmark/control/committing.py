@@ -6,7 +6,7 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.control.setting import Setting, Wish
-from foldmark.errors import StaleBoundary
+from foldmark.errors import NotFound, StaleBoundary
 from foldmark.events import Event
 from foldmark.gauging import Gauge, gauge
 from foldmark.keeping import ruled
@@ -76,10 +76,13 @@ def tried(at: Setting, view: View, made: Checkpoint) -> View:
 
 
 def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = Wish()) -> Report:
-    """Commit the version, in place of the one that the view shows. Raises StaleBoundary: nothing was written then."""
+    """Commit the version, in place of the one that the view shows. Raises StaleBoundary, and NotFound when the session
+    was erased and begun anew since: nothing was written then."""
     before, after = (gauged(at, one, wish).sizes.whole for one in (view, tried(at, view, made)))
     made = msgspec.structs.replace(made, trigger=made.kind, sizes=(before, after))
-    at.store.commit(at.key, made, expected=version_of(view), anchor=anchor(at, made))
+    held = anchor(at, made)
+    _check_the_same(at, view)  # behind every look at the log: what was read is of the log that was decided about
+    at.store.commit(at.key, made, expected=version_of(view), anchor=held)
     boundary = view.checkpoint.boundary if view.checkpoint else 0
     target = made.compacted_size if made.kind == "adopted" else 0
     return Report(
@@ -88,6 +91,17 @@ def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = W
         epoch=made.kind, events=_newly(view.events, boundary, made.boundary), resume=in_flight(view.events),
         warnings=made.warnings,
     )  # fmt: skip
+
+
+def _check_the_same(at: Setting, view: View) -> None:
+    """The anchor is read off the log of now, so this says that it is still the log of the view. Another one with the
+    same number of versions and events differs in its record or in the chain of its events."""
+    now = at.store.view(at.key)
+    if version_of(now) != version_of(view):
+        raise StaleBoundary(version_of(view), version_of(now))
+    chains = {event.seq: event.chain for event in now.events}
+    if now.checkpoint != view.checkpoint or any(chains.get(event.seq) != event.chain for event in view.events[-1:]):
+        raise NotFound(at.key.session, f"Session {at.key.session!r} is another one by now. Nothing was written.")
 
 
 def _newly(events: tuple[Event, ...], old: int, new: int) -> int:

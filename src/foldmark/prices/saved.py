@@ -119,7 +119,7 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
         called = f", {show(self.called.units)} of it for summaries" if self.called.units else ""
         paid = f"{many} were billed {show(self.billed)}{called}"
         if not self.not_sent and not self.called.calls:
-            return f"{paid}; nothing was left out of them, so nothing was saved."
+            return f"{paid}; no compaction left anything out of them, so nothing was saved."
         other = f"{paid}; with the whole log each time it would have been {show(self.would)}"
         if self.saving < 0:
             return f"{other}: compaction has cost {show(-self.saving)} more than it saved."

@@ -5,7 +5,7 @@ would remove have cost as much as the compaction costs now. Without prices a siz
 wants another rule puts one together: `any_of(rent(), idle(1_800))`.
 """
 
-from foldmark.triggers.deciding import due, expected_next, static_warning, trigger_of
+from foldmark.triggers.deciding import due, expected_next, landing_warning, static_warning, trigger_of
 from foldmark.triggers.measuring import IDLE_SECONDS, Sizes, is_cold, sizes
 from foldmark.triggers.renting import BY_CODE, ComingCall, call_price, coming_call, rent_account
 from foldmark.triggers.rules import (
@@ -41,6 +41,7 @@ __all__ = [
     "expected_next",
     "idle",
     "is_cold",
+    "landing_warning",
     "rent",
     "rent_account",
     "share",

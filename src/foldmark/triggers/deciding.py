@@ -67,6 +67,9 @@ def _asked_for(measured: Sizes, room: Room) -> Reason | None:
     return Reason("agent", goes, least, f"the agent asked, and about {goes:,} tokens go") if goes >= least else None
 
 
+LEAST_RECLAIM = 0.1
+"""Share of the landing that must go before a trigger of one's own is asked at all, unless `pace.minimum_reclaim` says
+otherwise: `tokens(4_001)` over a landing of 8,000 compacted at every turn, for a hundred tokens each."""
 LEAST_ASKED = 0.1
 """Share of the request that must go when the agent itself asks: below it the broken cache costs more than it saves, and
 a model that asks at every step would be obeyed for nothing."""
@@ -105,12 +108,12 @@ def _is_paced(view: View, policy: Policy) -> bool:
 
 
 def _is_worth_it(policy: Policy, room: Room, measured: Sizes) -> bool:
-    """Whether enough would go: the policy's share of the landing; for triggers of one's own at least something, since
-    they would fire again on what they left."""
-    least = policy.pace.minimum_reclaim
+    """Whether enough would go: the policy's share of the landing; for triggers of one's own at least a tenth of it:
+    they fire again on what they left, and each time breaks the cache."""
+    least, landing = policy.pace.minimum_reclaim, measured.landed - room.static
     if least is not None:
-        return measured.goes >= least * (measured.landed - room.static)
-    return policy.triggers is None or measured.whole > measured.landed
+        return measured.goes >= least * landing
+    return policy.triggers is None or measured.whole - measured.landed >= LEAST_RECLAIM * landing
 
 
 # -- a target
@@ -174,6 +177,24 @@ def _expected(
     if found is None:
         return limit, f"{rule.name}, which no size tells; at the latest the cap"
     return min(max(found, room.static + room.nothing_below), limit), rule.name
+
+
+def landing_warning(policy: Policy, room: Room, measured: Sizes) -> str:
+    """A sentence when the request has the size that a trigger of one's own waits for, and the landing holds it back:
+    a compaction that lands where it began would come at every request. Else empty."""
+    if policy.triggers is None or room.forced:
+        return ""
+    point = trigger_of(policy).level(room, room.static + room.trigger)
+    least, landing = policy.pace.minimum_reclaim, measured.landed - room.static
+    share = LEAST_RECLAIM if least is None else least
+    bound = max(room.static + room.nothing_below, round(measured.landed + share * landing))
+    if point is None or not point <= measured.whole < bound:
+        return ""
+    return (
+        f"The trigger waits at {point:,} tokens, but nothing is compacted below {bound:,}: a compaction lands on "
+        f"{landing:,} above the static prefix (budget.landing_tokens), {share:.0%} of that must go "
+        f"(pace.minimum_reclaim), and nothing happens below {room.nothing_below:,} (budget.nothing_below)."
+    )
 
 
 def static_warning(policy: Policy, room: Room) -> str:
