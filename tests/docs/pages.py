@@ -171,14 +171,12 @@ def _pattern(line: str, *, numbers: str = "") -> re.Pattern[str]:
 
 
 def renewed(shown: str, printed: str) -> str:
-    """The shown text with the numbers that are printed now. A line that is printed no more, or in other words, stays."""
+    """The shown text with the numbers that are printed now. What is printed in other words, or not at all, stays."""
     rest, out = printed.splitlines(), []
     for line in shown.splitlines():
         found = _place(line, rest) if line.strip(" …") else None
-        if found is not None:
-            line = _with_numbers_of(line, rest[found])
-            rest = rest[found + 1 :]
-        out.append(line)
+        out.append(line if found is None else _with_numbers_of(line, rest[found]))
+        rest = rest if found is None else rest[found + 1 :]
     return "\n".join(out)
 
 
@@ -193,6 +191,8 @@ def _place(line: str, printed: list[str]) -> int | None:
 
 def _with_numbers_of(line: str, printed: str) -> str:
     """The line with the printed numbers; one without a wildcard becomes the printed one, with its columns."""
+    if _pattern(_plain(line)).fullmatch(_plain(printed)):
+        return line
     hit = _pattern(_plain(line), numbers=_ANY_NUMBER).fullmatch(_plain(printed))
     if "…" not in line or hit is None:
         return printed.rstrip()

@@ -62,4 +62,4 @@ def test_the_numbers_of_now_take_the_place_of_old_ones_and_nothing_else_does() -
     assert renewed("session …: 61 events\n  8,518  of 25,600\n…\nwords 1\n", printed) == (
         "session …: 95 events\n    8,523  of 25,608\n…\nwords 1"
     )
-    assert renewed("12 of 30\n", printed) == "    12  of 30"
+    assert renewed("12 of 30\n", printed) == "12 of 30"

@@ -194,7 +194,7 @@ def test_idle_work_waits_for_the_pause(store: Store, clock: FixedClock) -> None:
 def test_the_policy_that_is_kept_with_a_session_rules_it(store: Store, clock: FixedClock) -> None:
     session = grown(store, clock)
     session.remember({"policy": POLICY.to_json()})
-    grown(store, clock, "plain", rounds=12)
+    grown(store, clock, "plain", rounds=12).remember({"policy": ""})
     reports = {report.session: report.outcome for report in Worker(store, clock=clock).drain()}
     assert reports == {"s": "applied", "plain": "not_due"}, "the other one has the defaults of its tools"
 
