@@ -26,29 +26,44 @@ from typer.testing import CliRunner
 
 import foldmark
 from foldmark import (
+    around,
     asking,
+    budget,
     checkpoint,
+    control,
     drafts,
     errors,
     events,
+    exporting,
     failures,
     following,
     forking,
+    hooked,
     importers,
     models,
+    pacing,
     policy,
     prices,
     profiles,
     reports,
+    retention,
     retrieval,
+    store,
+    story,
     summarizer,
     testing,
+    tokens,
+    tools,
     triggers,
+    worker,
 )
 from foldmark.aio import AsyncSession
 from foldmark.artifacts import Artifacts
 from foldmark.cli.app import EXIT_CODES, app
 from foldmark.control import Control
+from foldmark.importers import document
+from foldmark.importers import values as importer_values
+from foldmark.prices.saved import Saved
 from foldmark.session import Recorded, Session
 from foldmark.wire import openai_chat
 from foldmark.wire import values as wire_values
@@ -57,6 +72,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTE = "<!-- Written by docs/generate.py from the code; change the docstrings instead, then run `make docs`. -->\n"
 SAMPLE = ("<!-- sample -->\n", "<!-- /sample -->")
 FAILURES = ("<!-- failures -->\n", "<!-- /failures -->")
+LONGEST_DEFAULT = 100
 SAMPLE_WORDS = ("examples/session.json", "--target", "12000", "--out", "next.json")
 
 
@@ -90,6 +106,10 @@ def doc(thing: Any) -> str:
     text = inspect.getdoc(thing) or ""
     if not text:
         raise SystemExit(f"docs/generate.py: {thing!r} has no docstring")
+    return markdown(text)
+
+
+def markdown(text: str) -> str:
     blocks = []
     for block in text.split("\n\n"):
         rows = block.splitlines()
@@ -129,12 +149,15 @@ def signature(name: str, thing: Any, *, skip_self: bool = False) -> str:
 
 
 def tidy(parameter: inspect.Parameter) -> str:
-    """A parameter as written; a default that is a function shows as `...`."""
+    """A parameter as written; a default that is a function, long, or not known shows as `...`."""
     star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
     if parameter.default is parameter.empty:
         return f"{star}{parameter.name}{kind}"
-    given = "..." if callable(parameter.default) else repr(parameter.default)
+    plain = parameter.default
+    given = "..." if callable(plain) or plain is ... or len(repr(plain)) > LONGEST_DEFAULT else repr(plain)
+    if isinstance(plain, msgspec.Struct) and plain == type(plain)():
+        given = f"{type(plain).__name__}()"
     return f"{parameter.name}{kind} = {given}" if kind else f"{parameter.name}={given}"
 
 
@@ -164,12 +187,13 @@ def value(kind: type) -> str:
     """A frozen value: its docstring and fields."""
     home, said, written = home_of(kind), sentences(kind), types(kind)
     names: Iterable[str] = getattr(kind, "__struct_fields__", ()) or getattr(kind, "__dataclass_fields__", ())
-    shown = [name for name in names if not name.startswith("_")]
+    shown = [name for name in names if not name.startswith("_") and name in written]
+    inherited = f"those of `{kind.__bases__[0].__name__}`, and " if len(shown) < len(tuple(names)) else ""
     if said:
         rows = ([code(n), code(written[n]), given(kind, n), said.get(n) or link(written[n])] for n in shown)
         fields = table("field, type, default, meaning", rows)
     else:
-        fields = f"Fields: {', '.join(code(f'{name}: {written[name]}') for name in shown)}.\n"
+        fields = f"Fields: {inherited}{', '.join(code(f'{name}: {written[name]}') for name in shown)}.\n"
     members = "\n".join(filter(None, (member(kind, name, thing) for name, thing in methods(kind))))
     return f"### {kind.__name__}\n\n`from {home} import {kind.__name__}`\n\n{doc(kind)}\n\n{fields}\n{members}"
 
@@ -198,6 +222,32 @@ def function(name: str, thing: Any, *, skip_self: bool = False) -> str:
     return f"```text\n{signature(name, thing, skip_self=skip_self)}\n```\n\n{doc(thing)}\n"
 
 
+def unimported(path: str, name: str) -> Any:
+    """A stand-in for a class or function of a module that needs an extra, made from its source alone: it is called
+    like it and has its docstring. A default that is no plain value shows as `...`."""
+    tree = ast.parse((ROOT / "src" / "foldmark" / path).read_text(encoding="utf-8"))
+    (node,) = [one for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef) and one.name == name]
+    (call,) = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef) and one.name in (name, "__init__")]
+    said = ast.get_docstring(node, clean=False) or ""
+    arguments = call.args
+    arguments.defaults = [one if isinstance(one, ast.Constant) else ast.Constant(...) for one in arguments.defaults]
+    arguments.kw_defaults = [
+        one if one is None or isinstance(one, ast.Constant) else ast.Constant(...) for one in arguments.kw_defaults
+    ]
+    call.name, call.body = name, [ast.Expr(ast.Constant(said))]
+    call.returns = call.returns if isinstance(node, ast.FunctionDef) else None
+    future = ast.ImportFrom("__future__", [ast.alias("annotations")], 0)
+    names: dict[str, Any] = {}
+    exec(compile(ast.fix_missing_locations(ast.Module([future, call], [])), path, "exec"), names)
+    return names[name]
+
+
+def module_doc(path: str) -> str:
+    """The docstring of a module that needs an extra."""
+    text = ast.get_docstring(ast.parse((ROOT / "src" / "foldmark" / path).read_text(encoding="utf-8")))
+    return markdown(text or "")
+
+
 def error_tree() -> str:
     (tree,) = [block for block in (errors.__doc__ or "").split("\n\n") if "FoldmarkError" in block]
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__]
@@ -209,20 +259,44 @@ def python_page() -> str:
     names = ", ".join(code(name) for name in sorted(foldmark.__all__))
     out = [
         f"# Python\n\n{NOTE}\nStable names, `from foldmark import …`: {names}.\n",
-        "What this page names with a module is meant for use too. Everything else may change in any version.\n",
+        "What this page names with a module is meant for use too. Everything else may change in any version, also the "
+        "values that only a store of your own meets.\n",
         f"## Session\n\n{function('Session', Session)}",
         *(member(Session, name, thing) for name, thing in methods(Session)),
         f"## session.control\n\n{doc(Control)}\n",
         *(member(Control, name, thing) for name, thing in methods(Control)),
+        *map(value, (control.Plan, control.Preview, control.Listed, control.Asks, control.Compaction, control.Totals)),
         f"## Events and parts\n\n{doc(events)}\n",
         *(function(name, getattr(events, name)) for name in EVENT_FUNCTIONS),
         *map(value, event_values()),
         "## What comes back\n",
         *map(value, returned()),
+        "`foldmark.reports.Observation`, what an `observer` gets, is a `Report`, a `Looked` or a `Raised`.\n",
+        *map(value, (reports.Looked, reports.Raised)),
         f"## Stores\n\n{function('MemoryStore', foldmark.MemoryStore)}",
         function("SQLiteStore", foldmark.SQLiteStore),
-        "The protocol is `foldmark.store.Store`. Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
+        "Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
         *(member(Artifacts, name, thing) for name, thing in methods(Artifacts)),
+        f"The protocol is `foldmark.store.Store`. {doc(store.Store)}\n",
+        *(member(store.Store, name, thing) for name, thing in methods(store.Store)),
+        *map(value, (store.Key, store.Frame, store.SessionInfo, store.Raising, store.Work, store.Backlog)),
+        f"## Workers\n\n`from foldmark.worker import Worker`\n\n{function('Worker', worker.Worker)}",
+        *(member(worker.Worker, name, thing) for name, thing in methods(worker.Worker)),
+        f"## Hooks round an attempt\n\n{doc(around)}\n",
+        *map(value, (around.Around, around.Planned, around.Protect, around.Veto)),
+        f"## Hooks round append and read\n\n{doc(hooked)}\n\n{function('hooked.hooked', hooked.hooked)}",
+        *map(value, (hooked.EventHooks, hooked.Hold, hooked.HeldBack, hooked.Landed)),
+        f"## Handing over\n\n{doc(exporting)}\n",
+        *(function(f"exporting.{name}", getattr(exporting, name)) for name in ("export", "export_after")),
+        *map(value, (exporting.Exported, exporting.Handed)),
+        f"## Retention\n\n{doc(retention)}\n",
+        *(function(f"retention.{name}", getattr(retention, name)) for name in ("expire", "kept_policy")),
+        value(retention.Expired),
+        f"## Tools for the agent\n\n{doc(tools)}\n\n{function('tools.compact_tool', tools.compact_tool)}",
+        value(tools.Tool),
+        f"## OpenTelemetry\n\n{module_doc('telemetry/__init__.py')}\n",
+        function("OpenTelemetry", unimported("telemetry/observer.py", "OpenTelemetry"), skip_self=True),
+        function("telemetry.measures", unimported("telemetry/measuring.py", "measures")),
         f"## Summaries by a model\n\n{doc(asking)}\n",
         *map(value, told_values()),
         "`foldmark.failures.RULES` has the rule of every kind of failure "
@@ -236,7 +310,7 @@ def python_page() -> str:
         *(function(f"models.{name}", getattr(models, name)) for name in MODEL_FUNCTIONS),
         f"## Triggers\n\n{doc(triggers)}\n",
         *(function(f"triggers.{name}", getattr(triggers, name)) for name in TRIGGER_FUNCTIONS),
-        value(triggers.Moment),
+        *map(value, (triggers.Moment, reports.Reason)),
         f"## Prices\n\n{doc(prices)}\n",
         *(function(f"prices.{name}", getattr(prices, name)) for name in PRICE_FUNCTIONS),
         *map(value, (prices.Row, prices.Money)),
@@ -250,6 +324,14 @@ def python_page() -> str:
         f"## Tool profiles\n\n{value(profiles.Profile)}\n{function('profile_of', profiles.profile_of)}",
         f"## Importers\n\n{doc(importers)}\n\n{function('importers.read', importers.read)}",
         *map(value, (importers.Imported, importers.Child)),
+        "An importer of your own ([how](../how-to/add-an-importer.md)):\n",
+        *map(value, (importer_values.Document, importer_values.Format)),
+        function("importers.values.Notes", importer_values.Notes),
+        *(member(importer_values.Notes, name, thing) for name, thing in methods(importer_values.Notes)),
+        function("importers.values.derived_id", importer_values.derived_id),
+        function("importers.document.open_document", document.open_document),
+        "## Smaller pieces\n\nFunctions that the pages of this documentation use:\n",
+        *(function(name, thing) for name, thing in pieces()),
         f"## Errors\n\n{error_tree()}\nNot due, nothing to clean and no hits are values, never exceptions.\n",
     ]
     return "\n".join(text for text in out if text)
@@ -273,7 +355,7 @@ def event_values() -> tuple[type, ...]:
 def returned() -> tuple[type, ...]:
     return (
         Recorded, drafts.Request, drafts.Sizes, reports.Report, reports.Change, reports.Entry, reports.Attempt,
-        reports.Call, checkpoint.Checkpoint, following.Followed, retrieval.Hit, retrieval.Loaded,
+        reports.Call, checkpoint.Checkpoint, following.Followed, retrieval.Hit, retrieval.Loaded, Saved,
     )  # fmt: skip
 
 
@@ -281,6 +363,14 @@ def told_values() -> tuple[type, ...]:
     return (
         summarizer.Summarizer, summarizer.Prompt, summarizer.Hooks, summarizer.Limits, summarizer.Occasion,
         asking.ModelInfo, asking.Ask, asking.Reply, checkpoint.Item,
+    )  # fmt: skip
+
+
+def pieces() -> tuple[tuple[str, Any], ...]:
+    return (
+        ("tokens.count", tokens.count), ("budget.room", budget.room), ("asking.as_reply", asking.as_reply),
+        ("forking.prints_of", forking.prints_of), ("forking.what_changed", forking.what_changed),
+        ("story.read_answer", story.read_answer), ("story.merged", story.merged), ("pacing.may_ask", pacing.may_ask),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.drafts import Draft, cost, priced
+from foldmark.drafts import MESSAGE_OVERHEAD, Draft, cost, priced
 from foldmark.events import CONTINUES, Event, Part, Paste, Reasoning, Text, ToolCall, ToolResult, injected
 from foldmark.merging import head_id
 from foldmark.options import Layout
@@ -82,12 +82,16 @@ def head_of(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout
     return [checkpoint_message(checkpoint, kept, layout)]
 
 
-def head_tokens(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event]) -> int:
+def head_tokens(
+    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event], static: int
+) -> int:
     """What checkpoint and kept events cost in a request, wherever they stand, with the line that opens the conversation
-    where neither they nor the `tail` (its events as they are shown) can."""
+    where neither they nor the `tail` (its events as they are shown) can. `static` are the tokens of system text and
+    tools: where there is neither, a checkpoint in the system text pays for that message, too."""
     if checkpoint is None:
         return 0
     in_system = presented_tokens(checkpoint, layout) if layout.checkpoint == "system" else 0
+    in_system += MESSAGE_OVERHEAD if in_system and not static else 0
     head = head_of(checkpoint, kept, layout)
     return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout)))
 

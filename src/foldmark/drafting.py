@@ -43,7 +43,8 @@ def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     form of the old tail, with the line of its preview on it already."""
     recorded = {event.seq: event for event in trial.view.events}
     kept = [recorded.get(event.seq, event) for event in span.kept]
-    return trial.room.static + head_tokens(checkpoint, kept, trial.policy.layout, span.tail) + span.tail_tokens
+    static = trial.room.static
+    return static + head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static) + span.tail_tokens
 
 
 def drafted(trial: Trial) -> tuple[Span, Checkpoint] | Report:

@@ -270,6 +270,21 @@ def from_json(data: bytes | str) -> Event:
         return msgspec.convert(json.loads(data), Event)
 
 
+_TEXTS = ("role", "origin", "id", "session", "branch", "scope", "provider", "model", "plain", "chain")
+
+
+def misfit(event: Event) -> str:
+    """What of an event is not of its type, empty for nothing. A store could not read such an event again."""
+    for name in _TEXTS:
+        if not isinstance(getattr(event, name), str):
+            return f"{name} is {getattr(event, name)!r:.80}, and takes a text"
+    try:
+        from_json(to_json(event))
+    except (msgspec.MsgspecError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
 def _digest(value: Any) -> str:
     try:
         data = _encoder.encode(value)

@@ -100,7 +100,8 @@ def _as_is(draft: Draft, _limit: int) -> Draft:
 
 
 def _with_calls(tail: Sequence[Event], results: Sequence[Event]) -> list[Event]:
-    """Results with the steps that made their calls, and what else those steps got back: they stay or go together."""
+    """Results with the steps that made their calls, calls with their results, and what else those steps got back: they
+    stay or go together."""
     made: dict[str, int] = {}  # the last step in front that made a call of this id: ids come again in some logs
     groups: dict[int, list[Event]] = {}
     for at, event in enumerate(tail):
@@ -109,7 +110,7 @@ def _with_calls(tail: Sequence[Event], results: Sequence[Event]) -> list[Event]:
             groups[at] = [event]
         elif event.result and (step := made.get(event.result.call_id)) is not None:
             groups[step].append(event)
-    wanted = {id(event) for event in results if event.result}
+    wanted = {id(event) for event in results if event.result or event.calls}
     return [event for group in groups.values() if any(id(one) in wanted for one in group) for event in group]
 
 

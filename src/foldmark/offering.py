@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from foldmark.errors import PolicyError
-from foldmark.events import Event
+from foldmark.events import Event, misfit
 from foldmark.policy import Policy
 from foldmark.store import Sees
 from foldmark.wire import WIRES, by_name
@@ -41,6 +41,8 @@ def events_of(events: Iterable[Any]) -> Iterable[Event]:
     found = tuple(events)
     for one in found:
         if isinstance(one, Event):
+            if wrong := misfit(one):
+                raise PolicyError(f"An event of {one.role!r} cannot be recorded: {wrong}. Nothing was recorded.")
             continue
         said = "session.follow([...], wire=...) takes messages" if isinstance(one, Mapping | list | tuple) else ""
         made = "user(text), assistant(text, call) and result(call_id, text) make events"

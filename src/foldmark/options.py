@@ -158,7 +158,7 @@ class Background(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only after so long a pause without a new event. None: at once."""
     scopes: tuple[str, ...] | None = None
     """Keys whose scopes get checkpoints, each with all below it; empty: none. None: every scope that exists (it was
-    requested, or enlisted with `control.enlist`)."""
+    requested, recorded for itself, or was enlisted with `control.enlist`)."""
     whole_session: bool | None = None
     """Whether the scope that sees the whole session is refreshed beside a branch's own. None: when it exists."""
 

@@ -70,6 +70,11 @@ class Outgoing:
         )  # fmt: skip
         return self._framing.frame(self._state(line), line.system, line.tools, said, is_told=line.is_told)
 
+    def last_window(self, line: Line) -> int | None:
+        """The window of the last request, where somebody said it: what a compaction without one is for."""
+        last = self._framing.last or self._state(line).frame
+        return last.window if last and not last.assumed else None
+
     def keep(self, frame: Frame) -> None:
         """The next frame goes on from this one: it was of use. What was refused is not remembered."""
         self._framing.last = frame

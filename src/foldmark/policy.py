@@ -83,6 +83,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         for field, kind in _KINDS.items():
             if not isinstance(value := getattr(self, field), kind):
                 raise PolicyError(f"{field} is {value!r}; it takes {_NEEDED[field]}.")
+        for field, kind in _GROUPS.items():
+            _check_group(field, getattr(self, field), kind)
         if self.run not in RUNS:
             raise PolicyError(f"run is {self.run!r}; allowed are {', '.join(RUNS)}.")
         if self.triggers is not None and not callable(self.triggers):
@@ -272,6 +274,15 @@ _NEEDED = {
     "redact": "True or False",
     "profiles": "a tuple of tool profiles",
 }
+
+
+def _check_group(field: str, group: msgspec.Struct, kind: type) -> None:
+    """Raises PolicyError for a field of another type than it says: a group may have been built directly, and a text in
+    place of a list of texts would be read letter by letter."""
+    try:
+        msgspec.convert({name: getattr(group, name) for name in group.__struct_fields__}, kind)
+    except msgspec.ValidationError as error:
+        raise PolicyError(f"{field}: {error}.") from error
 
 
 # -- what differs by model

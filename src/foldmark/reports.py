@@ -191,8 +191,9 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change of work in the background: `raised` by an append (or by hand), `claimed` by a worker after `seconds` of
-    waiting, `done`, put off (`again`), given up (`given_up`), or `lost` to another worker. `wanted` is the event up to
-    which the scope is dirty."""
+    waiting, `done`, put off (`again`), given up (`given_up`), or `lost` (to another worker, with its session, or
+    because the store could not settle it). Each claim has one end. `wanted` is the event up to which the scope is
+    dirty."""
 
     what: Literal["raised", "claimed", "done", "again", "given_up", "lost"]
     session: str

@@ -223,7 +223,7 @@ def _shortened(view: View, tail: Sequence[Event]) -> frozenset[int]:
 def _kept(view: View, covered: Sequence[Event], tail: Sequence[Event]) -> tuple[Event, ...]:
     """Pins, and the newest real user message when it is covered: the request being worked on stays verbatim."""
     known = {event.seq: event for event in (*view.kept, *view.pinned, *covered)}
-    kept = {seq for seq in view.pins if seq in known}
+    kept = {seq for seq in view.pins if seq in known and known[seq].role != "control"}  # those are never sent
     if newest_user(tail) is None:
         current = newest_user([known[seq] for seq in sorted(known)])
         if current:

@@ -210,7 +210,7 @@ class Session:
             return msgspec.structs.replace(found, held_before=left.held, seqs=left.seqs(found.seqs))
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
-        """Set the static prefix: system text and tool schemas. Kept with the session."""
+        """Set the static prefix: system text and tool schemas. Kept with the session, for this scope alone."""
         self._line = described(self.store, self._line, system, tools)
 
     def remember(self, meta: Mapping[str, str]) -> None:
@@ -294,7 +294,8 @@ class Session:
         """The steps of `compact`, for a driver of your own, as `request_steps`. `run` says in the report how it is run;
         `lease` is the token of claimed work: the commit is refused once another worker holds it."""
         line, given = self._line, None if by_code else self.summarizer
-        frame = self._out.frame(line, Said(window, max_output, policy=policy))
+        sizes = Said(window or (None if policy else self._out.last_window(line)), max_output, policy=policy)
+        frame = self._out.frame(line, sizes)
         occasion = Occasion(
             key=line.key, frame=frame, force=force, focus=focus, context=context or {}, run=run, lease=lease,
             upto=self.control.seq_of(upto) if upto else None,

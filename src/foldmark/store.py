@@ -265,7 +265,8 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class Raising(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which work an append raises: `after` the end of every step (final assistant text, complete tool rounds), of a
     turn (final assistant text alone), or never; not to be claimed before the time `not_before` (each append that the
-    scope sees moves it on). `enlist`: the scope that appends exists from now on.
+    scope sees moves it on). `enlist`: the scope that appends exists from now on, but the
+    whole session's only while no event has a key of its own.
 
     `scopes` are the keys whose scopes get work, each with all below it (None: every scope that exists). The whole
     session's scope follows `whole_session` alone: None when it exists, True always (it is made then), False never."""
@@ -418,7 +419,8 @@ class Store(Protocol):
         """Make a scope exist, as a request of it does: from now on appends raise work for it."""
 
     def scopes(self, key: Key) -> list[Key]:
-        """The scopes of the session that exist: requested, enlisted, or with a checkpoint of their own."""
+        """The scopes of the session that exist: requested, enlisted (also by an append), or with a checkpoint of their
+        own."""
 
     def want(self, key: Key, now: float) -> None:
         """Mark a scope dirty up to the head by hand, to be claimed at once, whatever pause or retry it rests for; it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import re
@@ -19,6 +20,7 @@ import foldmark
 from foldmark.cli.app import app
 from foldmark.policy import PRESETS, Policy
 from foldmark.prices import Price
+from foldmark.store import Store
 
 WORDS = (
     "event", "part", "session", "lineage", "child session", "branch", "scope", "round", "middle", "tail", "kept",
@@ -70,6 +72,66 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = page("docs/reference/python.md")
     missing = [name for name in foldmark.__all__ if f"`{name}`" not in text]
     assert missing == []
+
+
+OFFERED = (
+    "foldmark.worker", "foldmark.around", "foldmark.hooked", "foldmark.exporting", "foldmark.control",
+    "foldmark.retention", "foldmark.tools", "foldmark.prices", "foldmark.triggers", "foldmark.testing",
+)  # fmt: skip
+"""Modules whose public names a user may use."""
+OURS = {
+    "foldmark.around": {"Consulted"},
+    "foldmark.hooked": {"HookedStore", "Left", "as_recorded", "unheld"},
+    "foldmark.exporting": {"Sink"},
+    "foldmark.control": {"Control", "Setting"},
+    "foldmark.prices": {"swing"},
+    "foldmark.tools": {"said"},
+    "foldmark.triggers": {
+        "BY_CODE", "IDLE_SECONDS", "ComingCall", "Sizes", "Trigger", "call_price", "coming_call", "due",
+        "expected_next", "is_cold", "landing_warning", "rent_account", "sizes", "static_warning", "trigger_of",
+    },
+}  # fmt: skip
+"""Those of them that our own modules hand each other."""
+
+
+def _public(name: str) -> set[str]:
+    module = importlib.import_module(name)
+    own = {
+        word
+        for word, value in vars(module).items()
+        if not word.startswith("_") and getattr(value, "__module__", "") == name and hasattr(value, "__qualname__")
+    }
+    return set(getattr(module, "__all__", own))
+
+
+def _entries() -> set[str]:
+    """What the reference has an entry for: a heading, a call in front of its docstring, an import line."""
+    text = page("docs/reference/python.md")
+    found = re.findall(r"^(?:### |```text\n)(?:\w+\.)*(\w+)|^`from [\w.]+ import (\w+)`", text, re.MULTILINE)
+    return {word for pair in found for word in pair}
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_every_name_that_a_module_offers_has_an_entry_in_the_reference(name: str) -> None:
+    public, ours = _public(name), OURS.get(name, set())
+    assert ours <= public, "a name that is there no more"
+    assert public - ours - _entries() - set(foldmark.__all__) - {"TABLE"} == set()
+
+
+def test_every_method_of_the_protocol_of_stores_has_an_entry_in_the_reference() -> None:
+    text = page("docs/reference/python.md")
+    assert [name for name in vars(Store) if not name.startswith("_") and f"store.{name}" not in text] == []
+
+
+def test_what_the_pages_import_has_an_entry_in_the_reference() -> None:
+    """What a page shows is meant for use, so the reference has to promise it."""
+    imports = re.compile(r"^\s*from foldmark[\w.]* import ([\w, ]+)", re.MULTILINE)
+    known = _entries() | set(foldmark.__all__) | {"TABLE", "RULES"}
+    modules = {"models", "triggers", "anthropic", "openai_chat"}
+    for one in PAGES:
+        if one.name != "python.md":
+            words = {w.strip() for found in imports.findall(one.read_text(encoding="utf-8")) for w in found.split(",")}
+            assert words - known - modules == set(), name_of(one)
 
 
 def test_every_command_and_option_is_documented_with_words(generate: ModuleType) -> None:

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from foldmark import Policy, Price, Reply, Session, SQLiteStore, Summarizer, Usage
 from foldmark.cli.app import app
+from foldmark.cli.compacting import Asked, compact_transcript
 from foldmark.cli.output import print_compaction
-from foldmark.cli.work import Place, compact_transcript
+from foldmark.cli.place import Place
 from foldmark.events import Event
 from foldmark.testing import ScriptedModel, items_json
 from foldmark.wire import by_name
@@ -488,8 +489,8 @@ def test_what_a_model_was_asked_stands_in_the_contract_and_in_the_text(
     answer, outcome, word, items, coverage = ASKED[name]
     model = ScriptedModel(answer, name="small", window=200_000)
     done = compact_transcript(
-        Place(desk.db, ""), desk.write(long_session(60)), window=None, target=12_000, policy=None, wire="", out=None,
-        model="", max_output=None, format="auto", strict=False, summarizer=Summarizer(models=(model,)),
+        Place(desk.db, ""), desk.write(long_session(60)),
+        Asked(target=12_000, summarizer=Summarizer(models=(model,))), format="auto", strict=False,
     )  # fmt: skip
     contract = json.loads(json.dumps(done.contract))
     assert (contract["outcome"], contract["mode"], contract["coverage"]) == (outcome, "standalone", coverage)

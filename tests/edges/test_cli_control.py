@@ -119,6 +119,38 @@ def test_a_session_that_is_not_due_plans_nothing_and_a_preview_says_so(desk: Des
     assert "No checkpoint would be written." in desk.run("plan", "--preview")
 
 
+def test_a_plan_that_is_not_due_says_what_it_waits_for(desk: Desk) -> None:
+    desk.json("import", desk.write(long_session(2)))
+    for words in ([], ["--target", 9_000], ["--window", 30_000], ["--policy", "chat"]):
+        plan = desk.json("plan", *words)
+        assert plan["outcome"] == "not_due"
+        assert plan["next_tokens"] > plan["before_tokens"]
+        assert f"due near {plan['next_tokens']:,} tokens ({plan['next_why']})" in desk.run("plan", *words)
+    assert desk.json("plan", "--target", 9_000)["next_why"].startswith("target")
+    small, large = (desk.json("plan", "--window", size)["next_tokens"] for size in (20_000, 900_000))
+    assert small < large
+    due = desk.json("plan", "--force")
+    assert (due["next_tokens"], due["next_why"]) == (None, None)
+
+
+def test_preview_is_another_word_for_a_plan_with_its_text(desk: Desk) -> None:
+    path = desk.write(long_session(60))
+    desk.json("import", path)
+    words = ["--force", "--target", 9_000]
+    assert desk.json("preview", *words) == desk.json("plan", "--preview", *words)
+    assert desk.run("preview", path, *words) == desk.run("plan", path, "--preview", *words)
+    assert desk.json("preview", *words)["checkpoint"]
+
+
+def test_a_plan_of_a_file_takes_only_a_session_that_is_in_it(desk: Desk) -> None:
+    path = desk.write(long_session(5))
+    name = desk.json("plan", path)["session"]
+    message = desk.json("plan", path, "--session", "nope", code=2)["message"]
+    assert "talk.json holds no session 'nope'" in message
+    assert name in message
+    assert desk.json("plan", path, "--session", name)["session"] == name
+
+
 def test_upto_chooses_what_goes_and_focus_does_not(desk: Desk) -> None:
     desk.json("import", desk.write(long_session(60)))
     upto = desk.json("plan", "--force", "--target", 12_000, "--upto", "event:40")
@@ -172,7 +204,7 @@ BAD_PLANS: dict[str, tuple[list[str], str]] = {
     "an event that is not there": (["--force", "--upto", "event:999"], "no event '999'"),
     "no event": (["--force", "--upto", "compaction:1"], "no event"),
     "a window too small": (["--window", "12"], "at least 1,000"),
-    "a target that makes no sense": (["--target", "3"], "target"),
+    "a target that makes no sense": (["--target", "3"], "--target: budget.target_tokens is 3"),
     "an unknown policy": (["--policy", "codng"], "coding"),
     "a sight that there is none of": (["--scope", "a", "--sees", "much"], "exact, lineage, subtree, all"),
 }
@@ -262,6 +294,7 @@ BAD_EDITS: dict[str, tuple[list[str], str]] = {
     "both sources": (["--set", "next_steps=x", "--file", "n.json"], "one of them"),
     "a file that is not there": (["--file", "/nowhere/n.json"], "/nowhere/n.json"),
     "an event that is not there": (["--pin", "event:999"], "999"),
+    "on and off": (["--pin", "event:3", "--pin", "event:4", "--unpin", "4"], "both name event:4"),
 }
 
 
@@ -276,6 +309,18 @@ def test_an_edit_that_makes_no_sense_changes_nothing(compacted: Desk, name: str)
 @pytest.mark.parametrize("text", ["no json", "[]", '{"decisions": "x"}', '{"decision": []}', '{"narrative": 3}'])
 def test_a_file_that_is_no_narrative_is_bad_input(compacted: Desk, text: str) -> None:
     compacted.run("edit", "--file", "-", input=text, code=2)
+
+
+def test_a_field_that_there_is_none_of_is_named_alike_in_a_file_and_in_set(compacted: Desk) -> None:
+    path = compacted.folder / "n.json"
+    for value in ('"x"', "[]", '["x"]'):
+        path.write_text(f'{{"narrative": {{"next_step": {value}}}}}', encoding="utf-8")
+        by_file = compacted.json("edit", "--file", path, code=2)["message"]
+        by_set = compacted.json("edit", "--set", "next_step=x", code=2)["message"]
+        assert by_file == by_set.replace("--set", "--file")
+        assert "next_steps" in by_file
+    path.write_text('{"decisions": "x"}', encoding="utf-8")
+    assert "--file decisions is 'x'" in compacted.json("edit", "--file", path, code=2)["message"]
 
 
 def test_before_the_first_compaction_there_is_nothing_to_edit_or_undo(desk: Desk) -> None:

@@ -130,6 +130,7 @@ def test_a_job_that_failed_is_exit_code_4_and_comes_again_later(
 
 BAD: dict[str, tuple[list[str], str]] = {
     "both ends": (["--once", "--drain"], "one of them"),
+    "all and nothing": (["--drain", "--no-drain"], "one of them"),
     "no time": (["--poll-seconds", "0"], "poll_seconds"),
     "a lease below nothing": (["--lease-seconds", "-1"], "lease_seconds"),
     "a model that cannot be used": (["--summarizer", "llama:3"], "it takes openai:…"),

@@ -26,12 +26,12 @@ from scenes import (
 )
 from turns import conversation, errors, system_of, turns
 
-from foldmark import BudgetExceeded, MemoryStore, Policy, WireError
+from foldmark import BudgetExceeded, MemoryStore, Policy, Session, WireError
 from foldmark.assembly import assemble
 from foldmark.events import Event, ToolCall, assistant, injected, result, user
 from foldmark.hooked import EventHooks
 from foldmark.policy import Layout
-from foldmark.wire import anthropic, gemini, openai_chat
+from foldmark.wire import WIRES, anthropic, gemini, openai_chat
 from making import numbered
 from pairs import pair_errors
 
@@ -486,3 +486,37 @@ def test_check_notices_a_broken_list() -> None:
     session = fresh()
     session.record(user("Go."), *pairs_of(2))
     check(session.request(wire=anthropic))
+
+
+@pytest.mark.parametrize("how", ["pin", "keep"])
+def test_a_call_that_must_stay_keeps_its_result_when_rounds_are_dropped(how: str) -> None:
+    """S-PAIR-02: the pair stays whole from both of its sides."""
+    policy = Policy.coding(run="manual", window=4_000)
+    if how == "keep":
+        policy = policy.replace(keep={"choose": lambda event: event.seq == 2, "share": 1.0})
+    made = Session("s", policy=policy)
+    made.record(user("go"))
+    for at in range(1, 150):
+        made.record(assistant(f"step {at}", ToolCall(f"c{at}", "ask", "{}")))
+        made.record(result(f"c{at}", "words " * 250, name="ask"))
+    if how == "pin":
+        made.control.pin("event:2")
+    for wire in WIRES:
+        made.request(wire=wire).payload()
+    status = {entry.seq: entry.status for entry in made.explain()}
+    assert "left_out" in status.values()
+    assert status[2] != "left_out"
+    assert status[3] != "left_out"
+
+
+def test_a_pinned_record_that_is_never_sent_is_not_shown_behind_a_boundary() -> None:
+    """S-PAIR-16: what is no message does not become one by being pinned."""
+    made = Session("s", policy=Policy.coding(run="manual", budget={"landing_tokens": 2_000}))
+    made.record(user("go"), Event(role="control", meta={"control": "note"}))
+    for at in range(1, 60):
+        made.record(assistant(f"step {at}", ToolCall(f"c{at}", "ask", "{}")))
+        made.record(result(f"c{at}", "words " * 90, name="ask"))
+    made.control.pin("event:2")
+    assert made.compact(force=True).outcome == "applied"
+    assert 2 not in made.control.history()[-1].kept
+    assert "Pinned, from control" not in str(made.request(window=32_000).payload())

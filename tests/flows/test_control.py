@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore, triggers, wire
@@ -599,6 +599,39 @@ def test_what_a_person_decided_about_one_log_is_never_written_on_another(store: 
     assert session.control.pins() == []
 
 
+class Late(Racing):
+    """A store in which somebody else does something right before the commit, behind every look at it."""
+
+    def view(self, key: Any) -> View:
+        found: View = self.store.view(key)
+        return found
+
+    def commit(self, key: Any, made: Checkpoint, **options: Any) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
+        self.store.commit(key, made, **options)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_commit_itself_is_held_to_the_log_that_was_decided_about(store: Any, change: str) -> None:
+    session = steered(store)
+    session.record(*talk(1, 40))
+    session.compact(force=True, upto="event:60")
+    session.control.edit({"decisions": ["Mine"]})
+
+    def anew() -> None:
+        session.control.delete()
+        other = steered(store)
+        other.record(*talk(101, 140))
+        other.compact(force=True, upto="event:60")
+        other.control.edit({"decisions": ["Theirs"]})
+
+    with pytest.raises(NotFound):
+        CHANGES[change](steered(Late(store, anew)).control)
+    assert ["invoice 101" in one.text for one in session.control.history()] == [True, True]
+
+
 @pytest.mark.parametrize("kind", ["compaction", "undo", "edit", "adopted"])
 def test_only_an_undo_takes_a_further_mark_back(kind: Any) -> None:
     further = Mark(seq=90, options="o", time=500.0)
@@ -641,6 +674,7 @@ LAYOUTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
+@settings(max_examples=30)
 @given(
     layout=LAYOUTS, last=st.sampled_from([14, 15, 16, 31]), pins=st.sets(st.integers(1, 40), max_size=3),
     opens=st.sampled_from(["user", "assistant", "blank"]), told=st.booleans(), system=st.booleans(),

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from foldmark import MemoryStore, Policy, PolicyError, Session, SQLiteStore
-from foldmark.events import Event, ToolCall, assistant, result, user
+from foldmark.events import Event, ToolCall, assistant, named, result, user
 from foldmark.salience import Tally
 from foldmark.store import Key, Sees
 from foldmark.wire import WIRES
@@ -559,3 +559,29 @@ def test_a_compaction_of_a_scope_counts_every_event_of_it_once(monkeypatch: pyte
     assert session.compact(force=True).outcome == "applied"
     session.control.plan(force=True)
     assert counted == [event.seq for event in store.log(session.key)[-len(more) :]]
+
+
+def test_words_that_stand_for_an_event_of_another_scope_come_in_as_they_came() -> None:
+    store = MemoryStore()
+    first, second = (session_of(store, f"team/{name}", "exact") for name in "ab")
+    call, answer = work("team/a", 1)
+    first.record(user("Go.", scope="team/a"), call, answer)
+    hidden = store.log(first.key)[-1]
+    short = result(call.calls[0].id, "[25 rows]", name="read")
+    store.wrote(first.key, {named(short).plain: hidden.plain})  # a request of the first one showed it so
+    bare = msgspec.structs.replace(call, scope="")
+    second.follow([user("Go on."), bare, short])
+    assert texts(store.log(second.key)) == ["Go on.", "Step 1.", "[25 rows]"]
+
+
+def test_a_scope_whose_system_text_was_not_kept_is_measured_as_its_last_request() -> None:
+    """Files of before every scope had a text of its own hold the text of whoever spoke last."""
+    store = MemoryStore()
+    own = prompted(store)[0]
+    size = own.peek().tokens.total
+    store.describe(own.key, {"system exact app/a": "", "tools exact app/a": ""})
+    again = session_of(store, "app/a", "exact", WIDE)
+    assert (again.system, again.tools) == ("", ())
+    assert again.compact().before == size
+    assert again.request(system="Short.").tokens.total < size - 1_000
+    assert again.compact().before < size - 1_000

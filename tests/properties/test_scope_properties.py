@@ -145,9 +145,12 @@ class World:
         return len(self.line.said) * number // 7
 
     def record(self, told: list[tuple[str, dict[str, str], dict[str, str]]], who: int) -> None:
+        """Recorded by a scope, which gives its key to what has none, or by whoever sees everything, who gives none."""
         events = [event for each in told for event in self.happens(*each)]
-        self.session(self.at(who)).record(*events)
-        self.line.said += map(said_of, events)
+        scope = ("", "all") if who % 2 else self.at(who)
+        self.session(scope).record(*events)
+        given = "" if scope[1] == "all" else scope[0]
+        self.line.said += (said._replace(key=said.key or given) for said in map(said_of, events))
 
     def compact(self, who: int) -> None:
         report = self.session(self.at(who)).compact(force=True, by_code=True)

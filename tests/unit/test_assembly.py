@@ -223,7 +223,7 @@ def test_the_head_is_counted_as_it_is_shown(place: str, function: object) -> Non
     layout = Layout(checkpoint=place, format=function)  # type: ignore[arg-type]
     draft = assemble(checkpoint(kept=(1,)), kept, numbered(assistant("Yes.")), "SYSTEM", (), layout)
     shown = static_tokens(draft.system, ()) - static_tokens("SYSTEM", ()) + cost(draft.messages[: draft.head])
-    counted = head_tokens(checkpoint(kept=(1,)), kept, layout, numbered(assistant("Yes.")))
+    counted = head_tokens(checkpoint(kept=(1,)), kept, layout, numbered(assistant("Yes.")), 9)
     assert counted == pytest.approx(shown, abs=1)  # the blank line between
 
 

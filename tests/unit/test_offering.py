@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from foldmark import BudgetExceeded, MemoryStore, Policy, PolicyError, Session, assistant, user
+from foldmark import BudgetExceeded, MemoryStore, Policy, PolicyError, Session, SQLiteStore, assistant, user
+from foldmark.errors import HookError
 from foldmark.hooked import EventHooks
 from foldmark.wire import WIRES, by_name
 from making import long_session
@@ -100,3 +102,25 @@ def test_who_raises_work_keeps_the_policy_with_the_session(tmp_path: Path) -> No
     other = Session("t", store=store, policy=Policy.chat())
     other.record(user("hello"))
     assert "policy" not in store.open(other.key).meta
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"meta": {"n": 1}}, {"time": "2026-01-01"}, {"model": None}, {"scope": 5}, {"branch": b"x"}, {"usage": 3},
+        {"parts": (1,)}, {"parts": ("words",)}, {"meta": None}, {"provider": 1.5},
+    ],
+)  # fmt: skip
+def test_an_event_that_a_store_could_not_read_again_is_refused_at_the_door(fields: Any, tmp_path: Path) -> None:
+    for store in (MemoryStore(), SQLiteStore(tmp_path / "a.db")):
+        made = Session("s", store=store)
+        made.record(user("one"))
+        with pytest.raises(PolicyError, match="cannot be recorded"):
+            made.record(msgspec.structs.replace(user("two"), **fields))
+        spoiling = EventHooks(on_append=lambda key, events: [msgspec.structs.replace(events[0], **fields)])
+        hooked = Session("s", store=store, hooks=[spoiling])
+        with pytest.raises(HookError):
+            hooked.record(user("three"))
+        again = Session("s", store=store)
+        again.record(user("four"))
+        assert [event.text for event in again.store.log(again.key)] == ["one", "four"]

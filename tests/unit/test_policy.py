@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from foldmark.errors import PolicyError
+from foldmark.options import Background, Keep, Retention, Tail
 from foldmark.policy import PRESETS, Budget, Policy
 from foldmark.prices import TABLE, Price, price_of
 
@@ -232,3 +233,17 @@ def test_the_options_of_a_model_cannot_be_changed_from_outside() -> None:
 def test_what_is_expected_and_the_pace_have_their_ranges(changes: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         Policy.coding(**changes)
+
+
+WRONG: list[tuple[type, dict[str, Any], str]] = [
+    (Keep, {"tools": "read"}, "keep: .*tools"), (Background, {"scopes": "app"}, "background: .*scopes"),
+    (Keep, {"share": "0.5"}, "keep: .*share"), (Retention, {"session_days": "x"}, "retention: .*session_days"),
+    (Tail, {"share": None}, "tail: .*share"), (Background, {"idle_seconds": "x"}, "idle_seconds"),
+    (Keep, {"meta": 5}, "keep: .*meta"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "fields", "word"), WRONG)
+def test_a_group_that_was_built_directly_is_checked_like_one_from_a_file(kind: type, fields: Any, word: str) -> None:
+    with pytest.raises(PolicyError, match=word):
+        Policy(**{kind.__name__.lower(): kind(**fields)})

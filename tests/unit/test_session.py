@@ -497,3 +497,13 @@ def test_the_awaited_verbs_do_what_the_plain_ones_do() -> None:
         assert (await made.request(window=50_000)).system == "You fix billing."
 
     asyncio.run(drill())
+
+
+def test_a_compaction_without_a_window_is_for_that_of_the_last_request() -> None:
+    targets = set()
+    for ask in (lambda made: made.compact(force=True), lambda made: made.compact(force=True, window=60_000)):
+        made = session(policy=Policy.coding(window=200_000, run="manual"))
+        made.record(*long_session(60))
+        made.request(window=60_000)
+        targets.add(ask(made).target)
+    assert len(targets) == 1

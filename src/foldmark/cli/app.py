@@ -11,6 +11,7 @@ import typer
 
 from foldmark.cli import doctor_command, output
 from foldmark.cli.clean_command import gc
+from foldmark.cli.compacting import Asked, compact_session, compact_transcript
 from foldmark.cli.edit_command import edit, undo
 from foldmark.cli.endings import EXIT_CODES, fail
 from foldmark.cli.files import check_folder, write_whole
@@ -23,6 +24,8 @@ from foldmark.cli.options import (
     Focus,
     Format,
     PolicyName,
+    ScopeKey,
+    ScopeSees,
     SessionId,
     Strict,
     SummarizerName,
@@ -32,13 +35,16 @@ from foldmark.cli.options import (
     Upto,
     Window,
     Wire,
+    named,
+    no_scope_of_files,
+    only_of_files,
 )
 from foldmark.cli.place import Place
-from foldmark.cli.plan_command import plan
+from foldmark.cli.plan_command import plan, preview
 from foldmark.cli.scopes_command import scopes
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
-from foldmark.cli.work import compact_transcript, export_session, import_transcript, next_request
+from foldmark.cli.work import export_session, import_transcript, next_request
 from foldmark.cli.worker_command import queue, work
 from foldmark.errors import FoldmarkError
 from foldmark.store import Where
@@ -70,7 +76,9 @@ def root(
 
 @app.command()
 def compact(
-    transcript: Transcript,
+    transcript: Annotated[
+        Path | None, typer.Argument(help="A transcript file, or - for standard input; default: a session of --db.")
+    ] = None,
     window: Window = None,
     target: Target = None,
     policy: PolicyName = None,
@@ -82,20 +90,31 @@ def compact(
     summary_window: SummaryWindow = None,
     focus: Focus = "",
     upto: Upto = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Compact now, whatever the size, also right after an undo.")
+    ] = False,
     format: Format = "auto",
     strict: Strict = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
     as_json: AsJson = False,
 ) -> None:
-    """Import or follow a transcript, compact it when due, and write the next request."""
+    """Import or follow a transcript (or take a session of the database), compact it when due, and write the next
+    request."""
     try:
         place = Place(db, session)
-        done = compact_transcript(
-            place, transcript, window=window, target=target, policy=policy, wire=wire, out=out, model=model,
-            max_output=max_output, format=format, strict=strict, focus=focus, upto=upto,
-            summarizer=summarizer_of(summarizer, summary_window),
+        asked = Asked(
+            window=window, target=target, policy=policy, wire=wire, out=out, model=model, max_output=max_output,
+            focus=focus, upto=upto, force=force, summarizer=summarizer_of(summarizer, summary_window),
         )  # fmt: skip
+        if transcript is None:
+            only_of_files(format, strict)
+            done = compact_session(place, asked, scope=scope, sees=sees)
+        else:
+            no_scope_of_files(scope, sees)
+            done = compact_transcript(place, transcript, asked, format=format, strict=strict)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     whoever_reads(lambda: say_json(done.contract) if as_json else output.print_compaction(done))
@@ -142,11 +161,13 @@ def show(
     wire: Wire = "",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
     as_json: AsJson = False,
 ) -> None:
     """Show what the next request holds, as readable text."""
     try:
-        opened = Place(db, session).open()
+        opened = Place(db, session).open(scope=scope, sees=sees)
         if log:
             events = opened.store.log(opened.key)
             value: Any = [output.event_json(event) for event in events]
@@ -159,6 +180,7 @@ def show(
     if as_json:
         say_json(value)
     else:
+        output.print_scope(opened.key)
         say(text)
 
 
@@ -167,11 +189,13 @@ def explain(
     all: Annotated[bool, typer.Option("--all", help="A line for every event; default: runs are joined.")] = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
     as_json: AsJson = False,
 ) -> None:
     """Say for every event whether it is raw, demoted, kept, covered or left out, and why."""
     try:
-        opened = Place(db, session).open()
+        opened = Place(db, session).open(scope=scope, sees=sees)
         found = opened.explain()
         expected = opened.next_compaction()
     except (FoldmarkError, OSError) as error:
@@ -183,6 +207,7 @@ def explain(
 
 
 app.command()(plan)
+app.command()(preview)
 app.command()(history)
 app.command()(edit)
 app.command()(undo)
@@ -197,16 +222,20 @@ def search(
     ] = "session",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
     as_json: AsJson = False,
 ) -> None:
     """Find events and artifacts of the session, also those no request holds any more."""
     try:
-        hits = Place(db, session).open().search(query, limit=limit, where=where)
+        opened = Place(db, session).open(scope=scope, sees=sees)
+        hits = opened.search(query, limit=limit, where=where)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
         say_json([output.hit_json(hit) for hit in hits])
     else:
+        output.print_scope(opened.key)
         output.print_hits(query, hits)
 
 
@@ -219,12 +248,14 @@ def load(
     bytes: Annotated[str, typer.Option("--bytes", help="Byte range, e.g. 0-4096.")] = "",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
     as_json: AsJson = False,
 ) -> None:
     """Open a ref: an event, lines of an artifact, or everything a compaction covers."""
     try:
         address = output.ranged(ref, lines, bytes)
-        loaded = Place(db, session).open().load(address, before=before, after=after)
+        loaded = Place(db, session).open(scope=scope, sees=sees).load(address, before=before, after=after)
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
     if as_json:
@@ -262,10 +293,12 @@ def pin(
     off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
 ) -> None:
     """Keep an event verbatim from the next compaction on."""
     try:
-        control = Place(db, session).open().control
+        control = Place(db, session).open(scope=scope, sees=sees).control
         done = control.unpin(ref) if off else control.pin(ref)
     except (FoldmarkError, OSError) as error:
         fail(error, False)
@@ -274,7 +307,7 @@ def pin(
 
 @app.command()
 def delete(
-    session: Annotated[str, typer.Argument(help="The session to erase.")],
+    session: Annotated[str, typer.Argument(help="The session to erase.", callback=named)],
     descendants: Annotated[bool, typer.Option("--descendants", help="Erase forks and children too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     db: Db = DEFAULT_DB,

@@ -10,10 +10,10 @@ import msgspec
 
 from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.cli.files import check_folder, write_whole
-from foldmark.cli.place import Place, aimed, read_policy, remembered
+from foldmark.cli.place import Place, aimed, is_whole, read_policy, remembered, targeted
 from foldmark.cli.work import asides, bring, read_transcript
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
-from foldmark.errors import PolicyError
+from foldmark.errors import NotFound, PolicyError
 from foldmark.events import Event, Paste, ToolResult
 from foldmark.importing import Brought
 from foldmark.joining import joined
@@ -37,54 +37,118 @@ class Compaction(msgspec.Struct, frozen=True):
     expected: tuple[int, str]
 
 
-def compact_transcript(
-    place: Place, path: Path, *, window: int | None, target: int | None, policy: str | None, wire: str,
-    out: Path | None, model: str, max_output: int | None, format: str, strict: bool, focus: str = "",
-    summarizer: Summarizer | None = None, upto: str = "",
-) -> Compaction:  # fmt: skip
-    """Bring the transcript in and make the next request. Without a `policy` the session's own holds (`coding` for a new
-    one), without a `window` that of the policy or of the last request; `target` is for this time only. With `upto` what
-    is due covers at most up to that event."""
-    if window is not None and window < 1_000:
-        raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
-    given = read_policy(policy) if policy else None
-    aim = {"target": "" if target is None else str(target)}
-    aimed(aim, given or Policy.coding())  # a target that makes no sense is told before anything is done
-    if out:
-        check_folder(out, "--out")
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options of `compact` ask for. Without a `policy` the session's own holds (`coding` for a new one),
+    without a `window` (tokens) that of the policy or of the last request; `target` is the size of the whole request in
+    tokens. `force` compacts whatever the size; with `upto` at most up to that event is covered."""
+
+    window: int | None = None
+    target: int | None = None
+    policy: str | None = None
+    wire: str = ""
+    out: Path | None = None
+    model: str = ""
+    max_output: int | None = None
+    focus: str = ""
+    upto: str = ""
+    force: bool = False
+    summarizer: Summarizer | None = None
+
+
+def compact_transcript(place: Place, path: Path, asked: Asked, *, format: str, strict: bool) -> Compaction:
+    """Bring the transcript in and make the next request. The target is for this time only."""
+    given = _checked(asked)
+    aim = {"target": "" if asked.target is None else str(asked.target)}
     imported = read_transcript(path, format, strict, place.session)
-    form = by_name(wire or imported.wire)
+    form = by_name(asked.wire or imported.wire)
     chosen = given or place.policy_of(place.session or imported.session)
     opened, brought = bring(place, imported, chosen)
     settled = given or remembered(opened.info.meta, chosen)
     opened.remember({"policy": settled.to_json(), "wire": form.NAME, **aim})
-    opened = Session(opened.name, store=opened.store, policy=aimed(aim, settled), summarizer=summarizer)
-    made = _requested(opened, upto, focus, window=window, max_output=max_output, wire=form, model=model)
-    payload = made.payload(model=model or None)
-    if out:
-        write_whole(out, payload_bytes(payload))
+    opened = Session(opened.name, store=opened.store, policy=aimed(aim, settled), summarizer=asked.summarizer)
+    return _done(place, opened, asked, brought, form)
+
+
+def compact_session(place: Place, asked: Asked, *, scope: str = "", sees: str = "") -> Compaction:
+    """Compact the session of the database that is meant, and make its next request. What is not asked for (policy,
+    target, window, wire) is as it was kept, so that it does what `plan` and `explain` say. Raises NotFound where there
+    is no database either."""
+    given = _checked(asked)
+    if not place.db.exists():
+        raise NotFound(
+            str(place.db),
+            f"There is neither a transcript nor a database {place.db}: name a transcript to compact, or with --db the "
+            "database that holds the session.",
+        )
+    meta = place.info().meta
+    settled = targeted(given or aimed(meta, remembered(meta)), asked.target)
+    opened = place.open(scope=scope, sees=sees, summarizer=asked.summarizer, policy=settled)
+    form, told = _form(opened, asked.wire), _told(asked, given, opened)
+    if told:
+        opened.remember(told)
+    warnings = () if meta.get("policy") or given else (_NO_POLICY,)
+    nothing = Brought(session=opened.name, new=0, known=0, forked_at=None, children=(), warnings=warnings)
+    return _done(place, opened, asked, nothing, form)
+
+
+_NO_POLICY = (
+    "The session keeps no policy, so coding rules it; --policy names another one and keeps it, as "
+    'session.remember({"policy": policy.to_json()}) does in Python.'
+)
+
+
+def _checked(asked: Asked) -> Policy | None:
+    """The policy that is asked for. Raises PolicyError for what makes no sense, before anything is done."""
+    if asked.window is not None and asked.window < 1_000:
+        raise PolicyError(f"--window is {asked.window}; a context window has at least 1,000 tokens.")
+    given = read_policy(asked.policy) if asked.policy else None
+    targeted(given or Policy.coding(), asked.target)
+    if asked.out:
+        check_folder(asked.out, "--out")
+    return given
+
+
+def _told(asked: Asked, given: Policy | None, opened: Session) -> dict[str, str]:
+    """What the session keeps of this compaction. There is one target for all that read it: that of the whole."""
+    told = {"policy": given.to_json(), "target": ""} if given else {}
+    return {**told, "target": str(asked.target)} if is_whole(opened.key) and asked.target is not None else told
+
+
+def _form(opened: Session, wire: str) -> Any:
+    """The wire that is asked for, else that of the last request, else that of the transcript it came from; None where
+    nobody said one."""
+    last = opened.store.view(opened.key).state.frame
+    name = wire or (last.wire if last else opened.info.meta.get("wire", ""))
+    return by_name(name) if name else None
+
+
+def _done(place: Place, opened: Session, asked: Asked, brought: Brought, form: Any) -> Compaction:
+    """Compact, write the request, and tell what came of it."""
+    made = _requested(opened, asked, form)
+    payload = made.payload(model=asked.model or None)
+    if asked.out:
+        write_whole(asked.out, payload_bytes(payload))
     found = opened.explain()
-    contract = _contract(place, opened, made, found, brought, target)
+    contract = _contract(place, opened, made, found, brought, asked)
     return Compaction(contract, opened, made, found, opened.next_compaction())
 
 
-def _requested(
-    opened: Session, upto: str, focus: str, *, window: int | None, max_output: int | None, **said: Any
-) -> Request:
-    """The next request, compacted on its way when that is due. Up to a chosen event it is compacted first, and then no
-    further."""
-    if not upto:
-        return opened.request(window=window, max_output=max_output, focus=focus, **said)
-    report = opened.compact(upto=upto, focus=focus, window=window, max_output=max_output)
+def _requested(opened: Session, asked: Asked, form: Any) -> Request:
+    """The next request, compacted on its way when that is due. Where a request would not do that by itself (by force,
+    up to a chosen event, or because the policy leaves it to somebody else) it is compacted first."""
+    window, most = asked.window, asked.max_output
+    if not (asked.upto or asked.force) and opened.policy.run == "inline":
+        return opened.request(window=window, max_output=most, focus=asked.focus, wire=form, model=asked.model)
+    report = opened.compact(force=asked.force, upto=asked.upto, focus=asked.focus, window=window, max_output=most)
     as_it_is = opened.policy.replace(run="manual")
-    made = opened.request(window=window, max_output=max_output, policy=as_it_is, **said)
+    made = opened.request(window=window, max_output=most, policy=as_it_is, wire=form, model=asked.model)
     return made.with_report(joined(report, made.report))
 
 
 def _contract(
-    place: Place, opened: Session, made: Request, found: Sequence[Entry], brought: Brought, target: int | None
+    place: Place, opened: Session, made: Request, found: Sequence[Entry], brought: Brought, asked: Asked
 ) -> dict[str, Any]:
-    report = made.report
+    report, target = made.report, asked.target
     log = opened.store.log(opened.key)
     inside = [entry for entry in found if entry.status in ("raw", "demoted", "kept")]
     left_out = [entry.ref for entry in found if entry.status == "left_out"]
@@ -94,6 +158,8 @@ def _contract(
     return {
         "outcome": report.outcome,
         "session": opened.name,
+        "scope": opened.key.scope,
+        "sees": opened.key.sees,
         "db": str(place.db),
         "input_tokens": uncompacted(opened, log, made.tokens.static),
         "request_tokens": size,
@@ -115,6 +181,7 @@ def _contract(
             *(f"{made.wire.NAME} cannot carry {line}" for line in made.lost()),
             *([f"The target of {target:,} tokens is not met."] if missed else []),
             *([_UNASKED] if opened.summarizer and report.outcome == "not_due" else []),
+            *idle(asked.upto, report.outcome, asked.force),
         ],
         "target_tokens": target,
         "reason": report.text,
@@ -133,7 +200,17 @@ def _contract(
     }
 
 
-_UNASKED = "No compaction was due, so the summary model was not asked; --target asks for a smaller request."
+_UNASKED = (
+    "No compaction was due, so the summary model was not asked; --target asks for a smaller request, --force for a "
+    "compaction now."
+)
+
+
+def idle(upto: str, outcome: str, force: bool) -> list[str]:
+    """What is said of an `--upto` that had no effect."""
+    if not upto or force or outcome != "not_due":
+        return []
+    return [f"Nothing was due, so --upto {upto} has no effect; --force compacts up to there all the same."]
 
 
 def _call(call: Call) -> dict[str, Any]:
@@ -180,5 +257,3 @@ def _hidden(opened: Session, event: Event) -> int:
             whole = count(body.decode("utf-8", "surrogatepass"))
         saved += (whole or part.artifact.size // 4) - count(part.text)
     return saved
-
-

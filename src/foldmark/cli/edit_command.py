@@ -14,6 +14,7 @@ from foldmark.changing import check_name
 from foldmark.checkpoint import Checkpoint, Item
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId, Window
+from foldmark.cli.output import print_scope
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
@@ -96,7 +97,8 @@ def report_json(opened: Session, report: Report) -> dict[str, Any]:
     return {
         "outcome": report.outcome,
         "session": opened.name,
-        "scope": report.scope,
+        "scope": opened.key.scope,
+        "sees": opened.key.sees,
         "compaction": compaction_ref(report.version) if report.version else None,
         "boundary": event_ref(report.boundary) if report.boundary else None,
         "before_tokens": report.before,
@@ -110,6 +112,7 @@ def _tell(opened: Session, report: Report, as_json: bool) -> None:
     if as_json:
         say_json(report_json(opened, report))
         return
+    print_scope(opened.key)
     say(report.text)
     if report.before != report.after:
         say(f"size: {report.before:,} → {report.after:,} tokens")
@@ -132,6 +135,8 @@ def _edited(
         if author:
             raise PolicyError("--author says whose change it is: name one with --set, --file, --pin or --unpin.")
         return None
+    if both := {opened.control.seq_of(ref) for ref in pin} & {opened.control.seq_of(ref) for ref in unpin}:
+        raise PolicyError(f"--pin and --unpin both name {event_ref(min(both))}: name it in one of them.")
     expected, fields = newest.version, _of_sets(sets)
     if file:
         expected, fields = _of_file(file, newest)
@@ -173,10 +178,12 @@ def _of_file(file: Path, newest: Checkpoint) -> tuple[int, dict[str, list[Any]]]
     fields, seen = given, newest.version
     if isinstance(given, Mapping) and "narrative" in given:
         fields, seen = given["narrative"], _version(given.get("compaction"), newest)
-    if not isinstance(fields, Mapping) or not all(isinstance(items, list) for items in fields.values()):
+    if not isinstance(fields, Mapping):
         raise PolicyError(f"--file {file} takes a mapping of fields to lists of items, as `foldmark edit` prints it.")
-    for field in fields:
+    for field, items in fields.items():
         check_name(field, FIELDS, "--file ")
+        if not isinstance(items, list):
+            raise PolicyError(f"--file {field} is {items!r:.80}; it takes a list of items ([] empties the field).")
     return seen, dict(fields)
 
 

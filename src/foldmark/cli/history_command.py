@@ -13,7 +13,7 @@ from rich.table import Table
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.cli.output import attempt_json, cell
-from foldmark.cli.place import Place
+from foldmark.cli.place import Place, whose
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.control import Compaction
 from foldmark.control.past import Totals, totals
@@ -42,6 +42,8 @@ def history(
         say_json(
             {
                 "session": opened.name,
+                "scope": opened.key.scope,
+                "sees": opened.key.sees,
                 "attempts": [attempt_json(attempt) for attempt in attempts],
                 "cache_misses": misses or None,
                 "compactions": [entry_json(entry) for entry in found],
@@ -50,7 +52,7 @@ def history(
             }
         )
     else:
-        _print(opened.name, found, attempts, total, misses, against)
+        _print(whose(opened.key), found, attempts, total, misses, against)
 
 
 def of_all_scopes(opened: Session) -> Totals:

@@ -16,7 +16,6 @@ DEFAULT_DB = Path("foldmark.db")
 WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
 
 
-
 def named(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
     """A name as it was given. An empty one is no name: what was meant to be named must not become the newest."""
     given = context.get_parameter_source(parameter.name or "")
@@ -29,6 +28,14 @@ def only_of_files(format: str, strict: bool) -> None:
     """Raises PolicyError for options that say how a transcript is read, where there is none."""
     if strict or format != "auto":
         raise PolicyError("--format and --strict say how a transcript is read: name a transcript, or leave them out.")
+
+
+def no_scope_of_files(scope: str, sees: str) -> None:
+    """Raises PolicyError for options that choose inside a session, where a file is named."""
+    if scope or sees:
+        raise PolicyError(
+            "--scope and --sees choose inside a session of the database; a file is taken whole: import it first."
+        )
 
 
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]

@@ -11,6 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text as Text_
 
+from foldmark.cli.place import is_whole, whose
 from foldmark.cli.terminal import Terminal, say, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
@@ -18,6 +19,7 @@ from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCa
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Attempt, Entry
 from foldmark.retrieval import Hit, Loaded
+from foldmark.store import Key
 
 
 def ranged(ref: str, lines: str, bytes_: str) -> str:
@@ -135,6 +137,12 @@ def print_import(brought: dict[str, Any]) -> None:
     _warn(out, brought["warnings"])
 
 
+def print_scope(key: Key) -> None:
+    """Say which scope of which session it is about, where that is not the whole."""
+    if not is_whole(key):
+        terminal().tell(f"session {whose(key)}")
+
+
 def cell(text: str) -> Text_:
     """A cell of a table that shows its text and nothing else."""
     return Text_(visible(text))
@@ -154,6 +162,7 @@ def print_sessions(rows: Sequence[dict[str, Any]]) -> None:
 def print_compaction(done: Any) -> None:
     """The outcome in a few lines: sizes, classes, boundary, what comes next."""
     out, facts = terminal(), done.contract
+    print_scope(done.session.key)
     share = 100 * facts["request_tokens"] / max(1, facts["input_tokens"])
     out.tell(
         f"{facts['outcome']}: {facts['input_tokens']:,} → {facts['request_tokens']:,} tokens "
@@ -236,7 +245,7 @@ def print_explain(opened: Any, found: Sequence[Entry], expected: tuple[int, str]
             f"{sum(bool(e.artifact) for e in group)} artifacts" if any(e.artifact for e in group) else ""
         )
         table.add_row(refs, first.status, f"{sum(e.tokens for e in group):,}", cell(first.reason), whole)
-    out.tell(f"session {opened.name}: {len(found):,} events")
+    out.tell(f"session {whose(opened.key)}: {len(found):,} events")
     out.print(table)
     _expected(out, expected)
     if misses := opened.cache_misses():

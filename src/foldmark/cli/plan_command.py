@@ -1,12 +1,14 @@
-"""`foldmark plan`: what a compaction would do, before it does it. Knows nothing of how that is found out."""
+"""`foldmark plan` and `preview`: what a compaction would do, before it does it. Knows nothing of how that is found out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from foldmark.cli.compacting import idle, money_json
 from foldmark.cli.endings import told
 from foldmark.cli.options import (
     DEFAULT_DB,
@@ -24,36 +26,48 @@ from foldmark.cli.options import (
     Target,
     Upto,
     Window,
+    no_scope_of_files,
+    only_of_files,
 )
-from foldmark.cli.place import Place, aimed, read_policy
+from foldmark.cli.place import Place, aimed, read_policy, remembered, targeted, whose
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import say, say_json
-from foldmark.cli.work import money_json, read_transcript
+from foldmark.cli.work import read_transcript
 from foldmark.control import Asks, Listed, Plan, Preview
-from foldmark.errors import PolicyError
+from foldmark.errors import NotFound, PolicyError
 from foldmark.importing import bring_in
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.refs import compaction_ref, event_ref
 from foldmark.session import Session
+from foldmark.store import Key
 from foldmark.summarizer import Summarizer
 
 
+Planned = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A transcript file, or -: planned as if it came in anew, and not imported; default: a session."
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="What one would do now, whatever the size, also where none is due.")
+]
+Ids = Annotated[bool, typer.Option("--ids", help="List every event that goes, is kept or stays.")]
+
+
 def plan(
-    transcript: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A transcript file, or -: planned as if it came in anew, and not imported; default: a session."
-        ),
-    ] = None,
+    transcript: Planned = None,
     window: Window = None,
     target: Target = None,
     policy: PolicyName = None,
-    force: Annotated[bool, typer.Option("--force", help="As if it were asked for, whatever the size.")] = False,
+    force: Force = False,
     focus: Focus = "",
     upto: Upto = "",
-    preview: Annotated[bool, typer.Option("--preview", help="Show the text of the checkpoint too.")] = False,
-    ids: Annotated[bool, typer.Option("--ids", help="List every event that goes, is kept or stays.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show the text of the checkpoint too; `foldmark preview` is the same.")
+    ] = False,
+    ids: Ids = False,
     summarizer: SummarizerName = "",
     summary_window: SummaryWindow = None,
     format: Format = "auto",
@@ -66,42 +80,83 @@ def plan(
 ) -> None:
     """What a compaction would do now: what goes and stays, sizes, price, cache. Nothing is written, nobody is asked."""
     with told(as_json):
-        rules: Policy | None = rules_of(policy, target)
-        asked = summarizer_of(summarizer, summary_window)
-        place = Place(db, session)
+        given = read_policy(policy) if policy else None
+        targeted(given or Policy.coding(), target)  # what makes no sense is told before anything is read
+        asked, place = summarizer_of(summarizer, summary_window), Place(db, session)
         if transcript:
-            if scope or sees:
-                raise PolicyError(
-                    "--scope and --sees choose inside a session of the database; a file is planned whole."
-                )
+            no_scope_of_files(scope, sees)
+            rules = targeted(given or Policy.coding(), target)
             opened = outside(transcript, rules, format=format, strict=strict, session=session, summarizer=asked)
         else:
-            opened = place.open(scope=scope, sees=sees, summarizer=asked)
-            if not policy:
-                rules = None if target is None else aimed({"target": str(target)}, opened.policy)
+            only_of_files(format, strict)
+            meta = place.info().meta
+            rules = targeted(given or aimed(meta, remembered(meta)), target)
+            opened = place.open(scope=scope, sees=sees, summarizer=asked, policy=rules)
         look = opened.control.preview if preview else opened.control.plan
-        found = look(force=force, focus=focus, upto=upto, window=_window(window), policy=rules)
+        found = look(force=force, focus=focus, upto=upto, window=_window(window))
+        coming = _coming(opened, rules, window) if found.outcome == "not_due" else None
+    unused = idle(upto, found.outcome, force)
     if as_json:
-        say_json(contract(opened.name, found))
+        say_json(contract(opened.key, found, coming, unused))
     else:
-        _print(opened.name, found, ids=ids)
+        _print(opened.key, found, coming, unused, ids=ids)
 
 
-def rules_of(policy: str | None, target: int | None) -> Policy:
-    """The policy of the options, aimed at the target. Raises PolicyError before anything is read."""
-    return aimed({"target": "" if target is None else str(target)}, read_policy(policy or "coding"))
+def preview(
+    transcript: Planned = None,
+    window: Window = None,
+    target: Target = None,
+    policy: PolicyName = None,
+    force: Force = False,
+    focus: Focus = "",
+    upto: Upto = "",
+    ids: Ids = False,
+    summarizer: SummarizerName = "",
+    summary_window: SummaryWindow = None,
+    format: Format = "auto",
+    strict: Strict = False,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """What a compaction would do now, and the text of the checkpoint it would write: `plan --preview`."""
+    plan(
+        transcript, window=window, target=target, policy=policy, force=force, focus=focus, upto=upto, preview=True,
+        ids=ids, summarizer=summarizer, summary_window=summary_window, format=format, strict=strict, db=db,
+        session=session, scope=scope, sees=sees, as_json=as_json,
+    )  # fmt: skip
 
 
 def outside(
     transcript: Path, policy: Policy | None, *, format: str, strict: bool, session: str, summarizer: Summarizer | None
 ) -> Session:
-    """The session of a transcript, in memory: nothing of it comes into a database."""
+    """The session of a transcript (or the one of its sub-agents that is named), in memory: nothing of it comes into a
+    database. Raises NotFound."""
     imported = read_transcript(transcript, format, strict, session)
     store = MemoryStore()
     opened, _ = bring_in(imported, store, policy)
-    known = {info.session for info in store.sessions(opened.key.tenant, opened.key.user)}
-    chosen = session if session in known else opened.name  # one of its sub-agents, or the transcript itself
-    return Session(chosen, store=store, policy=policy, summarizer=summarizer)
+    known = [info.session for info in store.sessions(opened.key.tenant, opened.key.user)]
+    if session and session not in known:
+        names = f"{', '.join(known[:10])}{', …' if len(known) > 10 else ''}"
+        raise NotFound(
+            session,
+            f"{transcript.name} holds no session {session!r}. It holds: {names}. Without a file, --session names one "
+            "of the database.",
+        )
+    return Session(session or opened.name, store=store, policy=policy, summarizer=summarizer)
+
+
+def _coming(opened: Session, rules: Policy, window: int | None) -> tuple[int, str]:
+    """(size of the whole request at which a compaction is expected, why), in the window that was asked about."""
+    if window is None:
+        return opened.next_compaction()
+    asked = Session(
+        opened.name, store=opened.store, policy=rules.replace(window=window), summarizer=opened.summarizer,
+        scope=opened.key.scope, sees=opened.key.sees,
+    )  # fmt: skip
+    return asked.next_compaction()
 
 
 def _window(window: int | None) -> int | None:
@@ -113,11 +168,13 @@ def _window(window: int | None) -> int | None:
 # -- JSON values
 
 
-def contract(session: str, found: Plan) -> dict[str, Any]:
+def contract(key: Key, found: Plan, coming: tuple[int, str] | None, unused: Sequence[str]) -> dict[str, Any]:
     """What `--json` prints."""
     preview = {"checkpoint": found.checkpoint} if isinstance(found, Preview) else {}
     return {
-        "session": session,
+        "session": key.session,
+        "scope": key.scope,
+        "sees": key.sees,
         "outcome": found.outcome,
         "trigger": found.trigger or None,
         "text": found.text,
@@ -134,7 +191,9 @@ def contract(session: str, found: Plan) -> dict[str, Any]:
         "asks": _asks(found.asks),
         "money": money_json(found.money),
         "cache": {"alive": found.alive, "cached": found.cached, "written": found.written},
-        "warnings": list(found.warnings),
+        "next_tokens": coming[0] if coming else None,
+        "next_why": coming[1] if coming else None,
+        "warnings": [*found.warnings, *unused],
         **preview,
     }
 
@@ -152,9 +211,13 @@ def _asks(asks: Asks | None) -> dict[str, Any] | None:
 # -- readable text
 
 
-def _print(session: str, found: Plan, *, ids: bool) -> None:
-    say(f"session {session}")
+def _print(key: Key, found: Plan, coming: tuple[int, str] | None, unused: Sequence[str], *, ids: bool) -> None:
+    say(f"session {whose(key)}")
     say(str(found))
+    if coming:
+        say(f"next     a compaction is due near {coming[0]:,} tokens ({coming[1]}); --force shows one now")
+    for line in unused:
+        say(f"note     {line}")
     if ids:
         for name, listed in (("goes", found.goes), ("kept", found.kept), ("stays", found.stays)):
             for one in listed:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from foldmark.assembly import repair
 from foldmark.checkpoint import Checkpoint
 from foldmark.control.setting import Setting, Wish
+from foldmark.drafts import cost
 from foldmark.errors import NotFound, StaleBoundary
 from foldmark.events import Event
 from foldmark.gauging import Gauge, gauge
@@ -60,7 +62,7 @@ def at_the_cap(size: Gauge) -> tuple[str, ...]:
 
 def unchanged(at: Setting, view: View, why: str) -> Report:
     """The report when there was nothing to write."""
-    size = gauged(at, view).sizes.whole
+    size = _whole(gauged(at, view))
     return Report(
         outcome="not_due", session=at.key.session, scope=at.key.scope, version=version_of(view), before=size,
         after=size, boundary=view.checkpoint.boundary if view.checkpoint else 0, time=at.clock(),
@@ -78,7 +80,7 @@ def tried(at: Setting, view: View, made: Checkpoint) -> View:
 def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = Wish()) -> Report:
     """Commit the version, in place of the one that the view shows. Raises StaleBoundary, and NotFound when the session
     was erased and begun anew since: nothing was written then."""
-    before, after = (gauged(at, one, wish).sizes.whole for one in (view, tried(at, view, made)))
+    before, after = (_whole(gauged(at, one, wish)) for one in (view, tried(at, view, made)))
     made = msgspec.structs.replace(made, trigger=made.kind, sizes=(before, after))
     held = anchor(at, made)
     _check_the_same(at, view)  # behind every look at the log: what was read is of the log that was decided about
@@ -91,6 +93,12 @@ def written(at: Setting, view: View, made: Checkpoint, text: str, wish: Wish = W
         epoch=made.kind, events=_newly(view.events, boundary, made.boundary), resume=in_flight(view.events),
         warnings=made.warnings,
     )  # fmt: skip
+
+
+def _whole(size: Gauge) -> int:
+    """The next request to the token: with the markers of calls without a result, and results that stand alone."""
+    sent = [event for event in size.shown if event.role != "control"]
+    return size.sizes.whole + cost(repair(sent)[0]) - cost(sent)
 
 
 def _check_the_same(at: Setting, view: View) -> None:

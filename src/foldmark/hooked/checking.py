@@ -10,7 +10,7 @@ from hashlib import blake2b
 import msgspec
 
 from foldmark.errors import HookError
-from foldmark.events import CONTINUES, Event, Text, fingerprint
+from foldmark.events import CONTINUES, Event, Text, fingerprint, misfit
 
 SEAL = "hooked"
 """`meta` key of an event that a hook changed. Its value is a keyed hash of what it became: when it is offered
@@ -27,6 +27,8 @@ def checked(before: Event, after: object, hook: str) -> Event:
         raise HookError(_said(before, hook, f"returned {type(after).__name__} in place of an event"))
     if after is before:
         return before
+    if wrong := misfit(after):
+        raise HookError(_said(before, hook, f"made an event that cannot be kept: {wrong}"))
     if after.role != before.role:
         raise HookError(
             _said(before, hook, f"turned role {before.role} into {after.role}; hold the event back instead")

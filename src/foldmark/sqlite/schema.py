@@ -220,6 +220,8 @@ def _patiently(action: Callable[[], object]) -> None:
 
 def migrate(db: sqlite3.Connection, path: str) -> bytes:
     """Bring the file to the newest version and return the store's secret. Raises SchemaTooNew."""
+    if secret := _current(db):
+        return secret  # a look at a file that is up to date waits for no writer
     db.execute("BEGIN IMMEDIATE")
     try:
         db.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID")
@@ -232,7 +234,7 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
         for step in MIGRATIONS[version:]:
             for statement in _statements(step):
                 db.execute(statement)
-        secret: bytes = meta.get("secret") or secrets.token_bytes(32)
+        secret = meta.get("secret") or secrets.token_bytes(32)
         new = {"schema_version": len(MIGRATIONS), "secret": secret, "words_version": WORDS_VERSION}
         if meta.get("words_version", WORDS_VERSION) != WORDS_VERSION:
             rebuild_search(db)
@@ -242,6 +244,17 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
         db.execute("ROLLBACK")
         raise
     return secret
+
+
+def _current(db: sqlite3.Connection) -> bytes:
+    """The secret of a store that needs nothing done; empty otherwise."""
+    try:
+        meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+        version = int(meta["schema_version"])
+    except (sqlite3.Error, StoreError, KeyError, ValueError, TypeError):
+        return b""
+    is_done = version == len(MIGRATIONS) and meta.get("words_version") == WORDS_VERSION
+    return bytes(meta["secret"]) if is_done and meta.get("secret") else b""
 
 
 def _statements(script: str) -> list[str]:
