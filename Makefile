@@ -32,6 +32,7 @@ bench: $(VENV)/.bench  ## measures and peers, as tables (long)
 
 docs: $(VENV)/.ready   ## the generated reference
 	@$(BIN)/python docs/generate.py
+	@PYTHONPATH=src $(BIN)/python tests/docs/pages.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache

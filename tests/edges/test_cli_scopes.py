@@ -79,6 +79,14 @@ def test_a_key_of_several_scopes_needs_what_it_sees(desk: Desk, name: str) -> No
     assert "--sees chooses one of exact, subtree" in done.stderr
 
 
+def test_an_empty_scope_is_not_the_whole_session(desk: Desk) -> None:
+    """As a shell has it when a variable was never set."""
+    for command in COMMANDS.values():
+        done = CliRunner().invoke(app, [*command, "--scope", "", "--db", str(desk.db)])
+        assert done.exit_code == 2
+        assert "foldmark scopes" in done.stderr
+
+
 def test_the_json_of_a_scope_names_it(desk: Desk) -> None:
     words = ["--scope", "support"]
     for command in (["history"], ["plan", "--force"], ["undo"], ["compact", "--force"]):

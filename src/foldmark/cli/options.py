@@ -20,7 +20,10 @@ def named(context: typer.Context, parameter: typer.CallbackParam, value: str) ->
     """A name as it was given. An empty one is no name: what was meant to be named must not become the newest."""
     given = context.get_parameter_source(parameter.name or "")
     if not value and given is not None and given.name != "DEFAULT":
-        raise typer.BadParameter("it is empty (an unset variable of the shell?); `foldmark sessions` lists the names.")
+        raise typer.BadParameter(
+            "it is empty (an unset variable of the shell?). `foldmark sessions` lists sessions, `foldmark scopes` the "
+            "scopes of one."
+        )
     return value
 
 
@@ -45,7 +48,10 @@ SessionId = Annotated[
     typer.Option("--session", help="Session id; default: the transcript's, else the newest.", callback=named),
 ]
 ScopeKey = Annotated[
-    str, typer.Option("--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's.")
+    str,
+    typer.Option(
+        "--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's.", callback=named
+    ),
 ]
 ScopeSees = Annotated[
     str,

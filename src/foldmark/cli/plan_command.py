@@ -1,4 +1,6 @@
-"""`foldmark plan` and `preview`: what a compaction would do, before it does it. Knows nothing of how that is found out."""
+"""`foldmark plan` and `preview`: what a compaction would do, before it does it. Knows nothing of how that is found
+out.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,6 @@ from foldmark.refs import compaction_ref, event_ref
 from foldmark.session import Session
 from foldmark.store import Key
 from foldmark.summarizer import Summarizer
-
 
 Planned = Annotated[
     Path | None,

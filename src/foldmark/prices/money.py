@@ -53,6 +53,9 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
         cost = f"It cost {self.show(self.cost)}{called}"
         if self.cost < 0:
             cost = f"The next request is cheaper by {self.show(-self.cost)}"
+        elif self.rewrite < 0:
+            spared = self.show(-self.rewrite)
+            cost = f"It cost {self.show(self.call)} for the summary, of which the next request spares {spared}"
         if self.saving < 0:
             return f"{cost}, and each one after it is dearer by {self.show(-self.saving)}."
         after = self.pays_after
