@@ -3,7 +3,7 @@ due or of how it is committed."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,13 +26,16 @@ from foldmark.compose import (
 from foldmark.drafts import cost
 from foldmark.errors import SummaryError, SummaryRejected
 from foldmark.events import Event
+from foldmark.gauging import Gauge
 from foldmark.laying import Laid, lay, planned, protecting
 from foldmark.matter import Parent, gather, with_fork
 from foldmark.narrating import Asking, narrate
 from foldmark.outcomes import Trial, failed, held_back, ineffective
-from foldmark.pacing import may_ask, resting
-from foldmark.reports import Report
+from foldmark.pacing import first_reported, may_ask, resting
+from foldmark.policy import Policy
+from foldmark.reports import Reason, Report
 from foldmark.selection import Span, select, unused
+from foldmark.store import Store, View
 from foldmark.summarizer import Occasion, Summarizer, names_of
 from foldmark.triggers import is_cold
 from foldmark.validation import validate
@@ -45,6 +48,18 @@ def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     kept = [recorded.get(event.seq, event) for event in span.kept]
     static = trial.room.static
     return static + head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static) + span.tail_tokens
+
+
+def begun(
+    store: Store, policy: Policy, asked: Occasion, view: View, size: Gauge, reason: Reason, *, now: float,
+    clock: Callable[[], float] | None = None, said: tuple[str, ...] = (), hooks: Consulted | None = None,
+) -> Trial:  # fmt: skip
+    """An attempt that is due: what its steps share."""
+    return Trial(
+        store=store, key=asked.key, view=view, policy=policy, room=size.room, reason=reason, before=size.sizes.whole,
+        now=now, clock=clock or (lambda: now), focus=asked.focus, reported=first_reported(view, size.room),
+        run=asked.run, least=size.least(reason), upto=asked.upto, sent=size.sizes.sent, said=said, hooks=hooks,
+    )  # fmt: skip
 
 
 def drafted(trial: Trial) -> tuple[Span, Checkpoint] | Report:

@@ -19,7 +19,7 @@ from foldmark.assembly import assemble
 from foldmark.bar import state_bar
 from foldmark.budget import room_for
 from foldmark.cleanup import clean, next_mark
-from foldmark.drafting import approved, ask, awake, drafted, landed, retold
+from foldmark.drafting import approved, ask, awake, begun, drafted, landed, retold
 from foldmark.drafts import Request
 from foldmark.errors import HeadMoved, NotFound, StaleBoundary
 from foldmark.events import Event
@@ -34,7 +34,6 @@ from foldmark.merging import merged
 from foldmark.originals import pictured
 from foldmark.outcomes import (
     BeingTold,
-    Trial,
     after_request,
     applied,
     beaten,
@@ -45,7 +44,6 @@ from foldmark.outcomes import (
     noted,
     request_report,
 )
-from foldmark.pacing import first_reported
 from foldmark.policy import Policy
 from foldmark.raising import raising
 from foldmark.readings import read
@@ -133,10 +131,7 @@ def compact(
     if not reason:
         warning = static_warning(policy, size.room) or landing_warning(policy, size.room, size.sizes)
         return not_due(view, size.room, size.sizes.whole, warning, sent=size.sizes.sent)
-    trial = Trial(
-        store, asked.key, view, policy, size.room, reason, size.sizes.whole, now, clock or (lambda: now), asked.focus,
-        first_reported(view, size.room), asked.run, size.least(reason), asked.upto, size.sizes.sent, said, hooks,
-    )  # fmt: skip
+    trial = begun(store, policy, asked, view, size, reason, now=now, clock=clock, said=said, hooks=hooks)
     waiting = awake(trial, known, asked.force)
     if refused := refusal(waiting, known):
         return failed(trial, refused, waiting)  # a model is required and rests: nothing is worked out for it
