@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -17,7 +18,7 @@ from foldmark.originals import whole
 from foldmark.sharing import Place, alike_behind, chained, found_in_scope, keyed, newest_chained, shown
 from foldmark.store import HeldBack, Key, Match, Store
 from foldmark.tokens import event_tokens
-from foldmark.written import Read, restored
+from foldmark.written import Read, heads_of, restored
 
 TELLING = 200
 """Tokens of messages that tell a past by themselves. Greetings and short questions are the same in many talks, and a
@@ -65,7 +66,8 @@ def follow(
     reads = [Read(at, event.plain, event) for at, event in enumerate(offered)]
     line = [read for read in reads if read.event.role not in UNCHAINED]
     if not _goes_on(store, key, root, line, known):
-        reads = restored(offered, known)
+        known = {**known, **store.written(key, heads_of(offered))}
+        reads = restored(offered, known, partial(_left_out, store, key, root))
         line = [read for read in reads if read.event.role not in UNCHAINED]
     first = next((event for event in offered if event.role not in UNCHAINED), None)
     begins = first.plain if first else ""
@@ -144,6 +146,15 @@ def _goes_on(store: Store, key: Key, root: str, line: Sequence[Read], known: Map
         return False
     there = msgspec.structs.replace(key, session=place.session)
     return not chained(store.log(there, place.seq + 1))
+
+
+def _left_out(store: Store, key: Key, root: str, place: str) -> list[Event]:
+    """The events that we left out of a request, in front of the one whose chain the place holds; none where that is no
+    event of these sessions any more."""
+    first, _, chain = place.partition("<")
+    found = _longest(store, key, root, [chain])
+    there = msgspec.structs.replace(key, session=found.session) if found else key
+    return chained(store.log(there, int(first), found.seq - 1)) if found else []
 
 
 def _links(line: Sequence[Read], after: str = "") -> list[str]:

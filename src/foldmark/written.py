@@ -7,14 +7,16 @@ wire will read it, and its fingerprint is kept with those of the events that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter, itemgetter
 
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Request
-from foldmark.events import Event, fingerprint
+from foldmark.events import Event, fingerprint, linked
+from foldmark.log import UNCHAINED
 from foldmark.readback import aligned, chunks_of, form_of, numbered_forms, opening_of, read_back, repeats_ids
 from foldmark.render import closing, opening
 from foldmark.warm import Recent, grows
@@ -32,31 +34,61 @@ class Read(msgspec.Struct, frozen=True):
     is_front: bool = False
 
 
-def restored(offered: Sequence[Event], known: Mapping[str, str]) -> list[Read]:
+def heads_of(offered: Iterable[Event]) -> list[str]:
+    """A fingerprint of the list up to each of its messages ("" at those that are never compared). By it is known what
+    was left out in front of one: the same two messages may stand side by side in many places."""
+    out, head = list[str](), ""
+    for event in offered:
+        is_compared = event.role not in UNCHAINED
+        head = linked(head, event.plain) if is_compared else head
+        out.append(head if is_compared else "")
+    return out
+
+
+def restored(
+    offered: Sequence[Event], known: Mapping[str, str], left_out: Callable[[str], Sequence[Event]] = lambda place: ()
+) -> list[Read]:
     """The events that an offered list (with fingerprints) speaks of: our own messages are left out, merged ones taken
-    apart, shortened ones carry the fingerprint of what they stand for, reordered ones stand as they were recorded."""
+    apart, shortened ones carry the fingerprint of what they stand for, reordered ones stand as they were recorded.
+
+    Where `known` holds the list up to a message (`heads_of`), events did not fit in front of it or inside: they come
+    in between. `left_out` gives those of a place, as `ours` names it."""
     out: list[Read] = []
     run: list[tuple[int, Read]] = []  # neighbours whose order a wire changed, each with its seq
+    heads = heads_of(offered)
     for at, event in enumerate(offered):
         value = known.get(event.plain)
-        if value is None or value == event.plain:
+        if gapped := known.get(heads[at]):
+            found = [read for one in gapped.split(",") for read in _between(at, event, one, left_out)]
+        elif value is None or value == event.plain:
             found = [(0, Read(at, event.plain, event, is_front=value is not None))]
         else:
             found = [_parsed(at, event, one) for one in value.split(",")] if value else []
-            found = _once(found, event, [*out, *(read for _, read in run)], offered[at + 1 :])
+            found = _once(found, event, [*out, *_in_order(run)], offered[at + 1 :])
         for seq, read in found:
             if not seq:
-                out += [each for _, each in sorted(run, key=itemgetter(0))]
+                out += _in_order(run)
                 run.clear()
                 out.append(read)
             else:
                 run.append((seq, read))
-    return out + [each for _, each in sorted(run, key=itemgetter(0))]
+    return out + _in_order(run)
+
+
+def _in_order(run: Sequence[tuple[int, Read]]) -> list[Read]:
+    return [read for _, read in sorted(run, key=itemgetter(0))]
 
 
 def _parsed(at: int, event: Event, value: str) -> tuple[int, Read]:
     plain, _, seq = value.partition("@")
     return int(seq or 0), Read(at, plain, event, is_ours=plain != event.plain)
+
+
+def _between(at: int, event: Event, value: str, left_out: Callable[[str], Sequence[Event]]) -> list[tuple[int, Read]]:
+    place, is_moved, _ = value.partition("@")
+    if "<" not in place:
+        return [_parsed(at, event, value)]
+    return [(one.seq if is_moved else 0, Read(at, one.plain, one, is_ours=True)) for one in left_out(place)]
 
 
 def _once(
@@ -91,9 +123,12 @@ def ours(made: Request) -> dict[str, str]:
     wire reorders.
 
     Messages that read back as the very event they are need no entry; one that was put in front of the tail by us gets
-    itself. Of a request that goes on from the last one, only what is new is looked at.
+    itself. Where events did not fit, the list up to the message behind them (`heads_of`) has an entry, too: a place
+    `first<chain` stands there for the events from seq `first` up to the one with that chain. Of a request that goes on
+    from the last one, only what is new is looked at.
     """
-    known = _known(made)
+    gaps = _gaps(made)
+    known = None if gaps else _known(made)  # the list up to a gap is told by all of it
     start, used = (len(known.messages), set(known.ids)) if known else (0, set())
     chunks = chunks_of(made.wire, made.messages[start:])
     silent = _silent(made, start, chunks)
@@ -101,25 +136,71 @@ def ours(made: Request) -> dict[str, str]:
     if repeats_ids(chunks, used):  # call ids get numbers by what stands before: only the whole request tells
         forms = numbered_forms(made.wire, made.messages, forms)
     out: dict[str, str] = {}
+    head = ""
     if not start and chunks and chunks[0][0].role == "assistant":
-        out.update({fingerprint(event): "" for event in opening_of(made.wire, chunks[0])})
+        for event in opening_of(made.wire, chunks[0]):
+            out[fingerprint(event)] = ""
+            head = linked(head, fingerprint(event))
     for chunk, form in zip(chunks, forms, strict=True):
-        read = aligned(chunk, read_back(made.wire, form))
-        order = [source.seq for _, sources in read for source in sources if _is_recorded(source, made.report.boundary)]
-        is_moved = order != sorted(order)
-        for event, sources in read:
+        events = read_back(made.wire, form)
+        gapped: dict[int, str] = {}
+        for event, sources, stood in _stood(aligned(chunk, events), silent, made.report.boundary):
             plain = fingerprint(event)
-            around = [one for source in sources for one in silent.get(id(source), (source,))]
-            stands = [
-                f"{source.plain}@{source.seq}" if is_moved and source.role != "assistant" else source.plain
-                for source in around
-                if _is_recorded(source, made.report.boundary)
-            ]
-            if not stands and len(sources) == 1 and sources[0].plain == plain:
+            value = ",".join(one.plain + seq for one, seq in stood)
+            if not stood and len(sources) == 1 and sources[0].plain == plain:
                 out[plain] = plain
-            elif stands != [plain]:
-                out[plain] = ",".join(stands)
+            elif value != plain:
+                out[plain] = value
+            if any(id(one) in gaps for one, _ in stood):
+                gapped[id(event)] = ",".join(_with_gap(one, seq, gaps) for one, seq in stood)
+        for event in events if gaps else ():
+            head = linked(head, fingerprint(event))
+            if id(event) in gapped:
+                out[head] = gapped[id(event)]
     return out
+
+
+def _stood(
+    read: Sequence[tuple[Event, list[Event]]], silent: Mapping[int, list[Event]], boundary: int
+) -> list[tuple[Event, list[Event], list[tuple[Event, str]]]]:
+    """Each message that was read with those it was made of and the events it stands for, the silent ones around them
+    too. An event that the wire moved has its `@seq`; steps stay where they are, and what goes with them."""
+    out = [
+        (event, sources, [(one, source) for source in sources for one in silent.get(id(source), (source,))])
+        for event, sources in read
+    ]
+    order = [one.seq for _, _, all_of_it in out for one, _ in all_of_it if _is_recorded(one, boundary)]
+    is_moved = order != sorted(order)
+    return [
+        (
+            event,
+            sources,
+            [
+                (one, f"@{one.seq}" if is_moved and source.role != "assistant" else "")
+                for one, source in all_of_it
+                if _is_recorded(one, boundary)
+            ],
+        )
+        for event, sources, all_of_it in out
+    ]
+
+
+def _gaps(made: Request) -> dict[int, str]:
+    """Messages (by object) in front of which events were left out, each with the place of those."""
+    lost = sorted(change.seq for change in made.report.changes if change.status == "left_out")
+    before, out = made.report.boundary, dict[int, str]()
+    tail = [message for message in made.messages if _is_recorded(message, before)] if lost else []
+    for message in sorted(tail, key=attrgetter("seq")):
+        if bisect_right(lost, before) < bisect_right(lost, message.seq):
+            out[id(message)] = f"{before + 1}<{message.chain}"
+        before = message.seq
+    return out
+
+
+def _with_gap(message: Event, seq: str, gaps: Mapping[int, str]) -> str:
+    """What a message stands for, behind the place of what was left out in front of it; `seq` as the wire moved it."""
+    gap = gaps.get(id(message))
+    return f"{gap}{seq[:1]},{message.plain}{seq}" if gap else message.plain + seq
 
 
 def noted(made: Request) -> None:
@@ -166,19 +247,25 @@ def _is_recorded(source: Event, boundary: int) -> bool:
 
 def _silent(made: Request, start: int, chunks: Sequence[Sequence[Event]]) -> dict[int, list[Event]]:
     """Messages (by object) that stand beside others that write nothing, each with those around it: silent ones go with
-    the next message that says something, the last with the one before."""
+    the next message that says something, the last with the one before; those, too, that were said before that one (a
+    user's empty words between a call and its result)."""
     said = {id(message) for chunk in chunks for message in chunk}
     out: dict[int, list[Event]] = {}
     waiting: list[Event] = []
     last: Event | None = None
+    newest = 0
     for message in made.messages[start:]:
         if id(message) not in said:
-            waiting.append(message)
+            if last is not None and message.seq < newest:
+                out[id(last)] = [*out.get(id(last), [last]), message]
+            else:
+                waiting.append(message)
             continue
         if waiting:
             out[id(message)] = [*waiting, message]
             waiting = []
-        last = message
+        last = message if message.seq or last is None else last
+        newest = max(newest, message.seq)
     if waiting and last is not None:
         out[id(last)] = [*out.get(id(last), [last]), *waiting]
     return out

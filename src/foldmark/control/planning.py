@@ -123,7 +123,8 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
     if report.outcome not in COMMITTED or new.checkpoint is None:
         return Plan(
             outcome=report.outcome, text=report.text, trigger=report.trigger, stays=_listed(size.shown),
-            kept=_listed(old.kept), was=was, boundary=was, before=report.before, after=report.before,
+            kept=_listed(old.kept), was=was, boundary=was, before=report.before, sent=size.sizes.sent,
+            after=report.before,
             window=frame.window, alive=size.sizes.alive, cached=size.sizes.alive,
             written=max(0, report.before - size.sizes.alive), warnings=warnings,
         )  # fmt: skip
@@ -143,6 +144,7 @@ def _plan(at: Setting, wish: Wish, report: Report, asks: Sequence[Ask], store: R
         boundary=report.boundary,
         version=report.version,
         before=report.before,
+        sent=size.sizes.sent,
         after=report.after,
         target=report.target,
         window=frame.window,

@@ -45,8 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `outcome` is what it would come to: `applied`, `not_due`, `ineffective`, `failed`, `deferred`; `text` says why,
     `trigger` by which rule. `goes` is newly covered, `kept` covered and shown verbatim all the same (older ones too),
     `stays` raw. `was` and `boundary` are the old boundary and the new one (seqs, 0: none), `version` the checkpoint
-    that would be written (0: none). Sizes are tokens of the whole next request: `before`, `after`, and the `target`;
-    `window` is the running model's context window.
+    that would be written (0: none). Sizes are tokens of the whole next request: `before`, `after`, the `target`, and
+    `sent`, as it would go out without a compaction; `window` is the running model's context window.
 
     `money` says what it costs now (a broken cache, the calls), what each later request saves and when that has paid;
     None where the running model has no prices. Of the next request the provider's cache holds `alive` tokens now; after
@@ -63,6 +63,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     boundary: int = 0
     version: int = 0
     before: int = 0
+    sent: int = 0
     after: int = 0
     target: int = 0
     window: int = 0
@@ -129,9 +130,14 @@ def _refs(events: Sequence[Listed]) -> str:
 
 def _size(plan: Plan) -> str:
     if not plan.version:
-        return f"{plan.before:,} tokens"
+        return f"{plan.before:,} tokens{_cleaned(plan)}"
     told = f", and up to {plan.told:,} more that a model tells" if plan.told else ""
-    return f"{plan.before:,} -> {plan.after:,} tokens (target {plan.target:,}){told}"
+    return f"{plan.before:,} -> {plan.after:,} tokens (target {plan.target:,}){told}{_cleaned(plan)}"
+
+
+def _cleaned(plan: Plan) -> str:
+    """Where the next request begins an epoch all the same."""
+    return f"; cleanup alone would make it {plan.sent:,}" if 0 < plan.sent < plan.before else ""
 
 
 def _asked(plan: Plan) -> str:
