@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
 import msgspec
 
@@ -153,8 +154,15 @@ def _left_out(store: Store, key: Key, root: str, place: str) -> list[Event]:
     event of these sessions any more."""
     first, _, chain = place.partition("<")
     found = _longest(store, key, root, [chain])
-    there = msgspec.structs.replace(key, session=found.session) if found else key
-    return chained(store.log(there, int(first), found.seq - 1)) if found else []
+    if found is None:
+        return []
+    events = chained(store.log(msgspec.structs.replace(key, session=found.session), int(first), found.seq))
+    return _whole_steps(events)[:-1]
+
+
+def _whole_steps(events: Sequence[Event]) -> list[Event]:
+    """The events without beginnings of steps: the rest of one stands for the whole step."""
+    return [one for one, after in pairwise(events) if CONTINUES not in after.meta] + list(events[-1:])
 
 
 def _links(line: Sequence[Read], after: str = "") -> list[str]:
@@ -249,7 +257,7 @@ def _seqs(reads: Sequence[Read], line: Sequence[Read], place: Place, log: Sequen
     A control record is known when the log holds the same one that no other record of the list stands for: one that
     stands in the known part of the list anywhere (a late one was appended at the end), a later one behind that part.
     """
-    there = [event.seq for event in log if event.chain and event.seq <= place.seq]
+    there = [event.seq for event in _whole_steps([one for one in log if one.chain and one.seq <= place.seq])]
     held: dict[str, deque[int]] = {}
     for event in log:
         if not event.chain:

@@ -60,8 +60,8 @@ def wire_of(wire: Any) -> Any:
     return wire
 
 
-def size_of(name: str, value: Any) -> int | None:
+def size_of(name: str, value: Any, least: int = 1) -> int | None:
     """A number of tokens; None stays None. Raises PolicyError."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
         raise PolicyError(f"{name} is {value!r}; it takes a whole number of tokens, such as 200_000.")
     return value

@@ -65,7 +65,7 @@ class Outgoing:
     def frame(self, line: Line, said: Said = Said()) -> Frame:
         """The frame of what is said now, as `Framing.frame`. Raises PolicyError for what makes no sense."""
         said = said._replace(
-            window=size_of("window", said.window), max_output=size_of("max_output", said.max_output),
+            window=size_of("window", said.window), max_output=size_of("max_output", said.max_output, 0),
             wire=wire_of(said.wire),
         )  # fmt: skip
         return self._framing.frame(self._state(line), line.system, line.tools, said, is_told=line.is_told)

@@ -15,7 +15,7 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.drafts import Request
-from foldmark.events import Event, fingerprint, linked
+from foldmark.events import CONTINUES, Event, fingerprint, linked
 from foldmark.log import UNCHAINED
 from foldmark.readback import aligned, chunks_of, form_of, numbered_forms, opening_of, read_back, repeats_ids
 from foldmark.render import closing, opening
@@ -165,24 +165,26 @@ def _stood(
 ) -> list[tuple[Event, list[Event], list[tuple[Event, str]]]]:
     """Each message that was read with those it was made of and the events it stands for, the silent ones around them
     too. An event that the wire moved has its `@seq`; steps stay where they are, and what goes with them."""
-    out = [
-        (event, sources, [(one, source) for source in sources for one in silent.get(id(source), (source,))])
-        for event, sources in read
-    ]
-    order = [one.seq for _, _, all_of_it in out for one, _ in all_of_it if _is_recorded(one, boundary)]
+    out = [(event, sources, _around(sources, silent, boundary)) for event, sources in read]
+    order = [one.seq for _, _, around in out for one, _ in around]
     is_moved = order != sorted(order)
     return [
-        (
-            event,
-            sources,
-            [
-                (one, f"@{one.seq}" if is_moved and source.role != "assistant" else "")
-                for one, source in all_of_it
-                if _is_recorded(one, boundary)
-            ],
-        )
-        for event, sources, all_of_it in out
+        (event, sources, [(one, f"@{one.seq}" if is_moved and moves else "") for one, moves in around])
+        for event, sources, around in out
     ]
+
+
+def _around(sources: Sequence[Event], silent: Mapping[int, list[Event]], boundary: int) -> list[tuple[Event, bool]]:
+    """Recorded events of these messages and the silent ones around them, each with whether a wire may move it. The rest
+    of a step that came in two records stands for the whole step."""
+    out: list[tuple[Event, bool]] = []
+    for source in sources:
+        for one in silent.get(id(source), (source,)):
+            if CONTINUES in one.meta and out and out[-1][0].role == "assistant":
+                out.pop()
+            if _is_recorded(one, boundary):
+                out.append((one, source.role != "assistant"))
+    return out
 
 
 def _gaps(made: Request) -> dict[int, str]:
@@ -190,10 +192,13 @@ def _gaps(made: Request) -> dict[int, str]:
     lost = sorted(change.seq for change in made.report.changes if change.status == "left_out")
     before, out = made.report.boundary, dict[int, str]()
     tail = [message for message in made.messages if _is_recorded(message, before)] if lost else []
+    begun = 0
     for message in sorted(tail, key=attrgetter("seq")):
         if bisect_right(lost, before) < bisect_right(lost, message.seq):
             out[id(message)] = f"{before + 1}<{message.chain}"
-        before = message.seq
+        elif CONTINUES in message.meta and begun in out:  # the rest of a step stands for the whole step
+            out[id(message)] = out.pop(begun)
+        before, begun = message.seq, id(message)
     return out
 
 

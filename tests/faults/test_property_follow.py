@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scenes import EVERY_WIRE, RAW, applied, fresh
-from stories import Move, happens
+from stories import MOVES, Move, happens, sizes, told
 from turns import errors, strings
 
-from foldmark import Policy
+from foldmark import BudgetExceeded, Policy
 from foldmark.events import Event, assistant, user
 
 steps = st.lists(
@@ -59,6 +60,47 @@ def test_a_list_that_holds_what_we_wrote_brings_only_what_is_new(
         assert errors(session.request(wire=wire).payload(), wire.NAME) == []
     log = session.store.log(session.key)
     assert not [event for event in log if "foldmark-checkpoint" in event.text]
+
+
+SINGLE = [what for what in MOVES if what != "twice"]
+"""Moves that say nothing again: of the same words on both sides of a silent event the list alone tells nothing."""
+EMPTY = (assistant(""), user(""))
+
+
+@settings(max_examples=30)
+@given(
+    story=st.lists(st.tuples(st.sampled_from(SINGLE), sizes), min_size=4, max_size=20),
+    silent=st.lists(st.tuples(st.integers(1, 60), st.sampled_from(EMPTY)), max_size=3),
+    wire=st.sampled_from(EVERY_WIRE),
+    window=st.sampled_from([3_500, 5_000, 128_000]),
+    scope=st.sampled_from(["", "a"]),
+)
+@example([("batch", 1)], [(60, EMPTY[0])], EVERY_WIRE[0], 128_000, "").via("results out of order, then an empty step")
+@example([("call", 3), ("between", 1)], [(5, EMPTY[1])], EVERY_WIRE[1], 128_000, "").via("empty words inside a round")
+@example([("call", 150), ("user", 3)] * 20, [], EVERY_WIRE[0], 3_500, "").via("older rounds did not fit")
+@example([("call", 150), ("user", 3)] * 20, [], EVERY_WIRE[1], 3_500, "a").via("nor those of a scope")
+def test_any_request_that_is_sent_back_brings_nothing_whatever_was_left_out_of_it(
+    story: list[Move], silent: list[tuple[int, Event]], wire: Any, window: int, scope: str
+) -> None:
+    events = [user("Fix the duplicate charges."), *told(story)]
+    for at, event in silent:
+        events.insert(at, event)
+    policy = Policy.coding(run="manual", window=window, admission=RAW)
+    session = fresh(policy, scope=scope, sees="exact") if scope else fresh(policy)
+    for event in events:
+        session.record(msgspec.structs.replace(event, scope=scope))
+        if scope:
+            session.record(user("Somebody else.", scope="b"))
+    head = session.store.open(session.key).head
+    for text in ("And then?", "And more?"):
+        try:
+            messages = session.request(wire=wire).payload()[wire.MESSAGES]
+        except BudgetExceeded:
+            return
+        assert session.follow(messages, wire=wire, retry=False).new == ()
+        followed = session.follow([*messages, *written(wire, [user(text)])], wire=wire)
+        assert ([event.text for event in followed.new], followed.forked_at) == ([text], None)
+    assert session.store.open(session.key).head == head + 2
 
 
 @pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.NAME)

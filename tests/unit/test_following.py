@@ -807,6 +807,29 @@ def test_neighbours_of_ours_tell_nothing_in_a_list_that_begins_otherwise() -> No
     assert len(made.store.log(made.key)) == 1 + 6 < before
 
 
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: str(wire.NAME))
+@pytest.mark.parametrize("window", [SMALL, 128_000])
+def test_steps_that_came_in_two_records_are_whole_ones_in_a_list_of_ours(window: int, wire: Any) -> None:
+    """Their beginning was there, their rest came later: in what we show as in what we leave out."""
+    made = Session("s", store=MemoryStore(), policy=Policy.coding(run="manual"), clock=lambda: 1_000.0)
+    events = [user("go")]
+    for number in range(40):
+        if number % 3 == 0:
+            made.follow([*events, assistant(f"step {number} " + "why " * 60)])
+        call = ToolCall(f"c{number}", "ask", "{}")
+        events += [assistant(f"step {number} " + "why " * 60, call), result(call.id, "words " * 20, name="ask")]
+        made.follow(events)
+    whole = [event for event in made.store.log(made.key) if not event.text.startswith("step") or event.calls]
+    rests = [event for event in made.store.log(made.key) if "continues" in event.meta]
+    assert (len(rests), len(made.store.log(made.key))) == (14, 95)
+    request = made.request(window=window, wire=wire)
+    assert any(change.status == "left_out" for change in request.report.changes) == (window == SMALL)
+    found = made.follow(request.payload()[wire.MESSAGES], wire=wire, retry=False)
+    assert (found.new, found.forked_at) == ((), None)
+    assert list(made.follow(events, retry=False).seqs) == [event.seq for event in whole]
+    assert made.follow(request.payload()[wire.MESSAGES][:-1], wire=wire).forked_at == 94
+
+
 @pytest.mark.parametrize("reopened", [False, True])
 def test_a_gap_is_remembered_in_a_file(reopened: bool, tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "a.db")
