@@ -199,7 +199,7 @@ def start(desk: Desk, *words: str, seconds: float = 0.0) -> subprocess.Popen[str
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_worker_that_is_stopped_does_first_what_can_be_claimed(desk: Desk, number: signal.Signals) -> None:
     worker = start(desk, "--workers", "1", "--poll-seconds", "0.05")
     try:
