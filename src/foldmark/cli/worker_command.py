@@ -131,8 +131,8 @@ def _interrupt(number: int, frame: Any) -> None:
 
 @contextmanager
 def _signals(answer: Callable[[int, Any], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless it is ignored, as under nohup) answered like this; as before
-    afterwards."""
+    """Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless it is ignored, as under nohup) answered like this; as
+    before afterwards."""
     hangup = getattr(signal, "SIGHUP", None)
     hears = hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN
     numbers = (signal.SIGINT, signal.SIGTERM, *((hangup,) if hears and hangup is not None else ()))
