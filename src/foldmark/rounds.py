@@ -49,14 +49,18 @@ def border(events: Sequence[Event], keep_rounds: int) -> int:
     """How many events stand before the newest `keep_rounds` rounds. Reads only the end of the list."""
     if keep_rounds <= 0:
         return len(events)
-    start, seen = len(events), 0
-    while start and seen <= keep_rounds:
-        start -= 1
-        seen += events[start].role == "assistant"
-    if seen <= keep_rounds:
-        start = 0
-    ends = [start + end for end in _ends(events[start:])]
-    return ends[-keep_rounds - 1] if len(ends) > keep_rounds else 0
+    start, seen, wanted = len(events), 0, keep_rounds
+    while True:
+        while start and seen <= wanted:
+            start -= 1
+            seen += events[start].role == "assistant" and CONTINUES not in events[start].meta
+        start = start if seen > wanted else 0
+        ends = [start + end for end in _ends(events[start:])]
+        if len(ends) > keep_rounds:
+            return ends[-keep_rounds - 1]
+        if not start:
+            return 0
+        wanted *= 2  # several steps may be one round: look further back
 
 
 def _ends(events: Sequence[Event]) -> list[int]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foldmark.events import Event, ToolCall, assistant, control, injected, result, user
+from foldmark.events import CONTINUES, Event, ToolCall, assistant, control, injected, result, user
 from foldmark.rounds import border, newest_user, open_calls, rounds, unanswered, unread_round
+from making import call, numbered
 
 
 def log(*events: Event) -> list[Event]:
@@ -93,3 +96,22 @@ def test_the_newest_user_message_is_a_real_one() -> None:
     assert found is not None
     assert found.text == "real"
     assert newest_user(log(injected("only"))) is None
+
+
+@given(
+    st.lists(st.sampled_from(["user", "step", "again", "text", "result", "rest", "injected", "control"]), max_size=40),
+    st.integers(1, 6),
+)
+def test_the_border_is_where_the_rounds_say_also_over_steps_in_two_records(kinds: list[str], keep: int) -> None:
+    events: list[Event] = []
+    for at, kind in enumerate(kinds):
+        made = {
+            "user": user("words"), "step": assistant("", call(number=at)), "again": assistant("", call(number=at)),
+            "text": assistant("words"), "result": result(f"c{at - 1}", "out"),
+            "rest": assistant("more", meta={CONTINUES: "1"}), "injected": injected("note"),
+            "control": Event(role="control", meta={"control": "x"}),
+        }[kind]  # fmt: skip
+        events.append(made)
+    events = numbered(*events)
+    ends = [len(one.events) for one in rounds(events)]
+    assert border(events, keep) == sum(ends[: max(0, len(ends) - keep)])

@@ -275,7 +275,7 @@ class SQLiteStore:
     def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:
         with self._lock:
             known = self._get(key)
-            new = {each: plain for each, plain in hashes.items() if each not in known.wrote}
+            new = {each: plain for each, plain in hashes.items() if known.wrote.get(each) != plain}
             if not new:
                 return  # most requests show the same previews again
             with self._writing() as db:
