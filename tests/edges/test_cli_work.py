@@ -193,10 +193,14 @@ def start(desk: Desk, *words: str, seconds: float = 0.0) -> subprocess.Popen[str
     """A worker in a process of its own; with `seconds` its model takes so long to answer."""
     source = Path(__file__).resolve().parents[2] / "src"
     code = ["-c", SLOW.format(seconds=seconds)] if seconds else ["-m", "foldmark"]
-    return subprocess.Popen(
-        [sys.executable, *code, "work", "--db", str(desk.db), *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(source)},
-    )  # fmt: skip
+    heard = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where the suite runs under nohup, it would be ignored
+    try:
+        return subprocess.Popen(
+            [sys.executable, *code, "work", "--db", str(desk.db), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(source)},
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGHUP, heard)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
