@@ -230,7 +230,11 @@ def test_listeners_of_a_refusal_may_wait_for_another_thread_that_uses_the_sessio
     made = Session("s", policy=Policy.coding(run="manual"), on_report=listen)
     made.record(*long_session(40, 20))
     made.request(window=100_000)
-    made.overflowed(ValueError("maximum context length is 20000 tokens, your messages resulted in 31000 tokens"))
+    report = made.overflowed(
+        ValueError("maximum context length is 20000 tokens, your messages resulted in 31000 tokens")
+    )
+    assert report
+    assert report.outcome == "applied"
 
 
 def test_an_attempt_that_is_broken_off_is_billed_for_its_own_calls_alone() -> None:
