@@ -81,7 +81,7 @@ def queue(
 
 def _once(worker: Worker, speaker: Speaker) -> int:
     """One work, in this thread: the exit code. A signal gives its lease back and leaves the session as it was."""
-    with _signals(_interrupt):
+    with _signals(_interrupt), _heard_again():
         try:
             report = worker.run_once()
         except KeyboardInterrupt:
@@ -125,8 +125,29 @@ def _left(worker: Worker, code: int) -> int:
     return code
 
 
+AGAIN_SECONDS = 5.0
+"""An interrupt that comes while Python runs a callback of its own (a finaliser, a weak reference) is lost there: after
+so long it is raised once more, unless it was answered."""
+
+
 def _interrupt(number: int, frame: Any) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     raise KeyboardInterrupt
+
+
+@contextmanager
+def _heard_again() -> Iterator[None]:
+    """While this lasts, an interrupt that got lost is raised again."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
