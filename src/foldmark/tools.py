@@ -30,12 +30,13 @@ COMPACT_DESCRIPTION = (
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool for a model: its `name`, what it is for, a JSON Schema of its `parameters`, and what runs it."""
+    """A tool for a model: its `name`, what it is for, a JSON Schema of its `parameters`, and what runs it
+    with its arguments (None: they could not be read)."""
 
     name: str
     description: str
     parameters: dict[str, Any]
-    run: Callable[[Mapping[str, Any]], Any]
+    run: Callable[[Mapping[str, Any] | None], Any]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -45,8 +46,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     def __call__(self, arguments: Mapping[str, Any] | str = "") -> Any:
         """Run it with a call's arguments (a mapping, or JSON text as models write it); the answer is text for the model
         (to be awaited, for a tool of an AsyncSession). Arguments that cannot be read are answered as such."""
-        found = _arguments(arguments)
-        return self.run({UNREADABLE: True} if found is None else found)
+        return self.run(_arguments(arguments))
 
 
 def compact_tool(session: Session | AsyncSession, *, name: str = "compact_context") -> Tool:
@@ -54,15 +54,15 @@ def compact_tool(session: Session | AsyncSession, *, name: str = "compact_contex
     of the request would go; models that rest are not woken by it. The round in which it is called stays raw."""
     plain = session.session if isinstance(session, AsyncSession) else session
 
-    def steps(arguments: Mapping[str, Any]) -> Generator[Any, Any, Report | None]:
-        if UNREADABLE in arguments:
+    def steps(arguments: Mapping[str, Any] | None) -> Generator[Any, Any, Report | None]:
+        if arguments is None:
             return None
         return (yield from plain.compact_steps(focus=str(arguments.get("focus") or "")[:FOCUS_CHARACTERS], run="tool"))
 
-    async def awaited(arguments: Mapping[str, Any]) -> str:
+    async def awaited(arguments: Mapping[str, Any] | None) -> str:
         return said(await drive(steps(arguments), plain.lock))
 
-    def run(arguments: Mapping[str, Any]) -> Any:
+    def run(arguments: Mapping[str, Any] | None) -> Any:
         return (
             awaited(arguments)
             if isinstance(session, AsyncSession)
@@ -89,8 +89,6 @@ def said(report: Report | None) -> str:
     return "Nothing was compacted this time, and nothing is lost. Go on with the work."
 
 
-UNREADABLE = "\0unreadable"
-"""Stands for arguments that are no JSON object."""
 FOCUS_CHARACTERS = 500
 """A focus is a few words; a model that pastes a page into it is cut."""
 
