@@ -13,13 +13,13 @@ FLOORS: list[list[str]] = [
     ["events"],
     [
         *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
-        *["words", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices", "authors"],
-        *["render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking", "failures"],
-        *["awaiting"],
+        *["words", "dates", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices"],
+        *["authors", "render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking"],
+        *["failures", "awaiting"],
     ],
     [
-        *["options", "changing", "policy", "artifacts", "originals", "store", "log", "budget", "drafts", "merging"],
-        *["prefix", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
+        *["options", "changing", "policy", "artifacts", "originals", "seeking", "store", "log", "budget", "drafts"],
+        *["merging", "prefix", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
         *["around", "keeping", "raising", "dirtying"],
     ],
     [

@@ -25,8 +25,8 @@ from foldmark.prices.saved import Saved
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
+from foldmark.seeking import Where
 from foldmark.session import Recorded, Session
-from foldmark.store import Where
 from foldmark.summarizer import Resolver, Summarizer
 
 Result = TypeVar("Result")
@@ -123,9 +123,9 @@ class AsyncSession:
         """As `Session.overflowed`."""
         return await asyncio.to_thread(self.session.overflowed, error)
 
-    async def search(self, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
+    async def search(self, query: str, *, limit: int = 10, where: Where = "session", **limits: Any) -> list[Hit]:
         """As `Session.search`."""
-        return await asyncio.to_thread(self.session.search, query, limit=limit, where=where)
+        return await asyncio.to_thread(self.session.search, query, limit=limit, where=where, **limits)
 
     async def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
         """As `Session.load`."""

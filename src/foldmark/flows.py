@@ -49,14 +49,14 @@ from foldmark.raising import raising
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.reports import Report
-from foldmark.retrieval import Hit, Loaded, pieces, rank, read_page, snippets, widen
+from foldmark.retrieval import Hit, Loaded, bounded, pieces, question, rank, read_page, snippets, widen
 from foldmark.salience import units_and_counts
+from foldmark.seeking import Sought
 from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
-from foldmark.store import Context, Frame, Key, Store, Where
+from foldmark.store import Context, Frame, Key, Store
 from foldmark.summarizer import Occasion, Summarizer
 from foldmark.triggers import due, landing_warning, static_warning
-from foldmark.words import words
 from foldmark.written import noted as remembered
 from foldmark.written import ours
 
@@ -158,9 +158,11 @@ def compact(
     return applied(trial, checkpoint, span.covered, attempt, told, money, (*size.remarks(attempt.after), *unpriced))
 
 
-def search(store: Store, key: Key, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
+def search(store: Store, key: Key, query: str, *, now: float, limit: int = 10, sought: Sought = Sought()) -> list[Hit]:
     """A fact is recovered: search. Hits carry a ref."""
-    return snippets(rank(store.find(key, words(query), where=where), query), query)[:limit]
+    asked = question(query, now)
+    finding = store.find(key, asked.terms, sought=bounded(store, key, sought))
+    return snippets(rank(finding, asked)[:limit], asked)
 
 
 def load(

@@ -346,8 +346,8 @@ def overlap(offered: Sequence[str], tail: Sequence[str]) -> int:
     return length
 
 
-def choose(postings: Mapping[str, Sequence[int]], total: int, limit: int) -> list[int]:
-    """The `limit` pieces that hold the rarest and most terms, best first, newer first among equals.
+def ordered(postings: Mapping[str, Sequence[int]], total: int) -> list[int]:
+    """The pieces that hold the rarest and most terms, best first, newer first among equals.
 
     Rarity is counted in the searched sessions alone: counts over everybody would tell what others write
     about.
@@ -357,8 +357,7 @@ def choose(postings: Mapping[str, Sequence[int]], total: int, limit: int) -> lis
         weight = logarithm(1 + (total - len(numbers) + 0.5) / (len(numbers) + 0.5))
         for number in numbers:
             scores[number] = scores.get(number, 0.0) + weight
-    ordered = sorted(scores, key=lambda number: (scores[number], number), reverse=True)
-    return ordered[: max(0, limit)]
+    return sorted(scores, key=lambda number: (scores[number], number), reverse=True)
 
 
 def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
@@ -367,6 +366,13 @@ def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
         tally.add(event, text="".join(texts), calls=())
     else:
         tally.add(event)
+
+
+def started(log: Log, key: Key, call_id: str, *, own: bool) -> bool:
+    """Whether a child session belongs to what the key sees: the call that started it does. One without a known call
+    belongs to its parent itself (`own`), seen as a whole."""
+    made = log.calls.get(call_id)
+    return sees(key.scope, made.key, key.sees) if made else own and key.sees == "all"
 
 
 def holds_call(event: Event) -> bool:

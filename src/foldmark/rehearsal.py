@@ -17,21 +17,8 @@ from foldmark.events import Event
 from foldmark.log import Viewpoint, committed, described, viewpoint_of
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
-from foldmark.store import (
-    Backlog,
-    Context,
-    Finding,
-    Key,
-    Match,
-    Piece,
-    Raising,
-    ScopeState,
-    SessionInfo,
-    Store,
-    View,
-    Where,
-    Work,
-)
+from foldmark.seeking import Finding, Piece, Sought
+from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, Store, View, Work
 
 _NOTHING = Raising()
 
@@ -190,8 +177,8 @@ class Rehearsal:
 
     # search
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
-        return self._store.find(key, terms, limit=limit, where=where)
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
+        return self._store.find(key, terms, limit=limit, sought=sought)
 
     # work
 

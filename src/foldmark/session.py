@@ -40,8 +40,9 @@ from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import Hit, Loaded
 from foldmark.saving import saved_by
+from foldmark.seeking import Sought, Where
 from foldmark.sharing import keyed
-from foldmark.store import Context, Key, Sees, SessionInfo, Store, Where
+from foldmark.store import Context, Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
 from foldmark.watching import misses_text
 from foldmark.written import without_checkpoint
@@ -324,10 +325,17 @@ class Session:
 
     # -- a fact is recovered
 
-    def search(self, query: str, *, limit: int = 10, where: Where = "session") -> list[Hit]:
-        """Events and artifacts that match, best first. `where`: session (its lineage), children, or user."""
+    def search(self, query: str, *, limit: int = 10, where: Where = "session", **limits: Any) -> list[Hit]:
+        """Events and artifacts that match, best first.
+
+        `where`: session (its lineage), covered (of that, what a compaction covers), children (the lineage and its
+        sub-agents), others (the user's other sessions) or user (all). `limits` are `roles`, `tools`, `files`,
+        `branches`, `since`, `until` and `without` of `foldmark.seeking.Sought`; with limits an empty query brings the
+        newest.
+        """
+        sought = Sought(where=where, **limits)
         with self._notices.looking("search", self.key, self._clock()) as brought:
-            hits = flows.search(self.store, self.key, query, limit=limit, where=where)
+            hits = flows.search(self.store, self.key, query, now=self._clock(), limit=limit, sought=sought)
             brought(len(hits), sum(len(hit.snippet) for hit in hits))
         return hits
 

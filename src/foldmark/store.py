@@ -22,9 +22,9 @@ from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.events import Event, ToolCall, Usage
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
+from foldmark.seeking import Finding, Piece, Sought
 
 Sees = Literal["exact", "lineage", "subtree", "all"]
-Where = Literal["session", "children", "user"]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,38 +133,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     window: int = 0
     held_back: tuple[HeldBack, ...] = ()
     raised: tuple[Work, ...] = ()
-
-
-class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts
-    (1-based); `number` > 0 says that the lines are those of artifact `seq.number`. `head` is indexed with
-    the text and is no part of it: the name and arguments of the call that a result answers."""
-
-    seq: int
-    order: int
-    text: str
-    line: int = 1
-    end_line: int = 1
-    number: int = 0
-    head: str = ""
-
-
-class Found(msgspec.Struct, frozen=True):
-    """A piece that matched, with the event it belongs to. `session` is empty when the event is of the lineage
-    that was asked (its seq is address enough), else the session that holds it."""
-
-    piece: Piece
-    event: Event
-    session: str = ""
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """What a search brought: pieces with the rarest and most of the terms first, how many pieces were
-    searched, and in how many of them each term stands (statistics of the searched sessions alone)."""
-
-    found: tuple[Found, ...] = ()
-    pieces: int = 0
-    frequencies: dict[str, int] = {}
 
 
 class Awaited(msgspec.Struct, frozen=True, array_like=True):
@@ -400,9 +368,10 @@ class Store(Protocol):
         """Longest head of the list (at least two, or one holding a call) that ends the log of session or
         fork."""
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
-        """Pieces that hold any of the analysed terms. `where` is session (the lineage as the scope sees it),
-        children (that and all sessions that calls of it started) or user (all sessions of the user)."""
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
+        """Pieces that hold any of the analysed terms, and what stands near them. What `sought` does not
+        allow is not brought; the statistics are those of all that was searched. No terms bring the newest pieces that
+        the filters allow, and nothing without filters."""
 
     def event(self, key: Key, name: str) -> Event:
         """By seq of the lineage or by client id. Raises NotFound."""

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import chain
 
-VERSION = 1
+VERSION = 2
 """Raised when the same text gives other tokens: an index of another version must be built again."""
 
 LONGEST = 128

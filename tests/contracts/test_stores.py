@@ -13,8 +13,9 @@ from foldmark.errors import HasForks, HeadMoved, IdConflict, NotFound, StaleBoun
 from foldmark.events import Artifact, Event, ToolCall, ToolResult, assistant, control, injected, result, user
 from foldmark.memory import MemoryStore
 from foldmark.reports import Attempt
+from foldmark.seeking import Piece, Sought
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Frame, Key, Piece, ScopeState, SessionInfo, Store
+from foldmark.store import Frame, Key, ScopeState, SessionInfo, Store
 from foldmark.words import words
 
 MAIN = Key(session="main")
@@ -53,7 +54,7 @@ def texts(events: object) -> list[str]:
 
 
 def search(store: Store, key: Key, query: str, where: str = "session") -> list[str]:
-    found = store.find(key, words(query), where=where)  # type: ignore[arg-type]
+    found = store.find(key, words(query), sought=Sought(where=where))  # type: ignore[arg-type]
     return [each.piece.text for each in found.found]
 
 
@@ -440,7 +441,7 @@ def test_a_child_session_has_a_log_of_its_own(store: Store) -> None:
     assert [event.seq for event in store.log(key)] == [1]
     assert store.open(key).parent_call == "task1"
     assert search(store, MAIN, "zebra") == []
-    found = store.find(MAIN, words("zebra"), where="children").found
+    found = store.find(MAIN, words("zebra"), sought=Sought(where="children")).found
     assert [(each.session, each.piece.seq) for each in found] == [("sub", 1)]
 
 
@@ -612,7 +613,7 @@ def test_a_users_search_covers_all_their_sessions_and_nobody_elses(store: Store)
     add(store, MAIN, user("walrus mine"))
     add(store, Key(session="second"), user("walrus also mine"))
     add(store, Key(session="third", user="somebody"), user("walrus theirs"))
-    found = store.find(MAIN, words("walrus"), where="user").found
+    found = store.find(MAIN, words("walrus"), sought=Sought(where="user")).found
     assert {(each.session, each.piece.text) for each in found} == {
         ("", "walrus mine"),
         ("second", "walrus also mine"),
@@ -623,7 +624,7 @@ def test_what_a_fork_does_not_inherit_is_found_under_the_name_of_its_own_session
     add(store, MAIN, user("walrus one"), user("walrus two"))
     key = fork(store, "other", 1)
     add(store, key, user("walrus three"), user("walrus four"))
-    found = store.find(key, words("walrus"), where="user").found
+    found = store.find(key, words("walrus"), sought=Sought(where="user")).found
     assert {(each.session, each.piece.seq, each.event.text) for each in found} == {
         ("", 1, "walrus one"), ("main", 2, "walrus two"), ("", 2, "walrus three"), ("", 3, "walrus four")
     }  # fmt: skip

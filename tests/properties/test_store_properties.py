@@ -17,9 +17,10 @@ from foldmark.events import Event, ToolCall, assistant, control, result, user
 from foldmark.memory import MemoryStore
 from foldmark.refs import parse
 from foldmark.reports import Attempt
-from foldmark.retrieval import rank, read_page, snippets
+from foldmark.retrieval import question, rank, read_page, snippets
+from foldmark.seeking import Piece, Sought
 from foldmark.sqlite import SQLiteStore
-from foldmark.store import Key, Piece, ScopeState, SessionInfo, Store
+from foldmark.store import Key, ScopeState, SessionInfo, Store
 from foldmark.words import distinct, words
 
 NAMES = ["main", "side", "École", "ecole"]
@@ -128,7 +129,7 @@ def look(store: Store, key: Key, chains: list[str], plains: list[str]) -> list[A
         context.head,
     ]
     for where in ("session", "children", "user"):
-        found = store.find(key, words("walrus zebra 東京"), where=where)  # type: ignore[arg-type]
+        found = store.find(key, words("walrus zebra 東京"), sought=Sought(where=where))  # type: ignore[arg-type]
         hits = {(each.session, each.piece.seq): each for each in found.found}
         read += [hits, found.pieces, found.frequencies]
     return read
@@ -189,7 +190,8 @@ def test_any_text_is_found_by_itself(text: str) -> None:
     store, key = MemoryStore(), Key(session="main")
     context = store.context(key, [user(text)])
     store.append(key, context.new, head=0, pieces=[Piece(1, 0, text)], now=1.0)
-    found = snippets(rank(store.find(key, words(text)), text), text)
+    asked = question(text, 1.0)
+    found = snippets(rank(store.find(key, asked.terms), asked), asked)
     assert len(found) == bool(distinct(text))
 
 

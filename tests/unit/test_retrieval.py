@@ -10,20 +10,20 @@ from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.refs import Ref, parse
 from foldmark.retrieval import (
-    INDEXED_CHARACTERS,
-    PIECE_CHARACTERS,
-    SNIPPET_CHARACTERS,
     Hit,
     Loaded,
     pieces,
+    question,
     rank,
     read_page,
     snippets,
     widen,
 )
+from foldmark.retrieval.indexing import INDEXED_CHARACTERS, PIECE_CHARACTERS
+from foldmark.retrieval.showing import SNIPPET_CHARACTERS
+from foldmark.seeking import Sought
 from foldmark.session import Session
 from foldmark.store import Key, SessionInfo
-from foldmark.words import words
 
 MAIN = Key(session="main")
 
@@ -46,7 +46,8 @@ def add(store: MemoryStore, key: Key, *events: Event) -> None:
 
 
 def search(store: MemoryStore, query: str, where: str = "session") -> list[Hit]:
-    return snippets(rank(store.find(MAIN, words(query), where=where), query), query)  # type: ignore[arg-type]
+    asked = question(query, 1.0)
+    return snippets(rank(store.find(MAIN, asked.terms, sought=Sought(where=where)), asked), asked)  # type: ignore[arg-type]
 
 
 # What is indexed

@@ -16,9 +16,10 @@ import pytest
 from foldmark.checkpoint import Checkpoint
 from foldmark.errors import HeadMoved, SchemaTooNew, StaleBoundary, StoreError
 from foldmark.events import user
+from foldmark.seeking import Piece
 from foldmark.sqlite import SQLiteStore
 from foldmark.sqlite.schema import MIGRATIONS
-from foldmark.store import Key, Piece
+from foldmark.store import Key
 from foldmark.words import words
 
 MAIN = Key(session="main")

@@ -47,7 +47,7 @@ from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
 from foldmark.cli.work import export_session, import_transcript, next_request
 from foldmark.cli.worker_command import queue, work
 from foldmark.errors import FoldmarkError
-from foldmark.store import Where
+from foldmark.seeking import Where
 
 app = typer.Typer(
     name="foldmark",

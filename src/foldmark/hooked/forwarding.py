@@ -10,21 +10,8 @@ from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
 from foldmark.events import Event
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
-from foldmark.store import (
-    Backlog,
-    Context,
-    Finding,
-    Key,
-    Match,
-    Piece,
-    Raising,
-    ScopeState,
-    SessionInfo,
-    Store,
-    View,
-    Where,
-    Work,
-)
+from foldmark.seeking import Finding, Piece, Sought
+from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, Store, View, Work
 
 
 class Forwarding:
@@ -81,8 +68,8 @@ class Forwarding:
     def tally(self, key: Key) -> Tally:
         return self.inner.tally(key)
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
-        return self.inner.find(key, terms, limit=limit, where=where)
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
+        return self.inner.find(key, terms, limit=limit, sought=sought)
 
     def close(self) -> None:
         self.inner.close()

@@ -19,7 +19,8 @@ from foldmark.hooked.values import EventHooks
 from foldmark.readings import with_calls, words_of
 from foldmark.redact import redactor
 from foldmark.salience import Tally
-from foldmark.store import Found, Key, Piece, Store, sees
+from foldmark.seeking import Found, Piece
+from foldmark.store import Key, Store, sees
 from foldmark.tokens import event_tokens
 
 SHORT = 3

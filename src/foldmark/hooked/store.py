@@ -26,19 +26,8 @@ from foldmark.hooked.values import EventHooks, HeldBack, Landed
 from foldmark.log import newest
 from foldmark.refs import event_ref
 from foldmark.salience import Tally
-from foldmark.store import (
-    Context,
-    Finding,
-    Found,
-    Key,
-    Piece,
-    Raising,
-    SessionInfo,
-    Store,
-    View,
-    Where,
-    Work,
-)
+from foldmark.seeking import Finding, Found, Piece, Sought
+from foldmark.store import Context, Key, Raising, SessionInfo, Store, View, Work
 
 FIRST = 50
 """Events among which the first words of a user mostly stand."""
@@ -209,17 +198,18 @@ class HookedStore(Forwarding):
             whole = reader.tally(self.inner)
         return whole if key.sees == "all" else whole.within(self.log(key))
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         """As the inner store's, without what the reader is not shown. `pieces` and `frequencies` stay those of all that
         was searched."""
         if not self._reads:
-            return self.inner.find(key, terms, limit=limit, where=where)
+            return self.inner.find(key, terms, limit=limit, sought=sought)
         asked = max(0, limit)
         while True:
-            finding = self.inner.find(key, terms, limit=asked, where=where)
+            finding = self.inner.find(key, terms, limit=asked, sought=sought)
             shown = [one for found in finding.found if (one := self._found(key, found))]
             if len(shown) >= limit or len(finding.found) < asked:
-                return msgspec.structs.replace(finding, found=tuple(shown[: max(0, limit)]))
+                near = tuple(one for found in finding.near if (one := self._found(key, found)))
+                return msgspec.structs.replace(finding, found=tuple(shown[: max(0, limit)]), near=near)
             asked *= 2
 
     def _found(self, key: Key, found: Found) -> Found | None:

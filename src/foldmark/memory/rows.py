@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foldmark.checkpoint import Checkpoint, Fact, Unit
+from foldmark.dates import stamp
 from foldmark.log import Log, Viewpoint, count_event, fitting, inherit
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
-from foldmark.store import Key, Piece, ScopeState, SessionInfo
+from foldmark.seeking import Piece
+from foldmark.store import Key, ScopeState, SessionInfo
 from foldmark.words import distinct
 
 WHOLE = 2**62  # a seq behind the end of every log
@@ -31,6 +33,7 @@ class Row:
         self.tally = Tally()
         self.postings: dict[str, list[int]] = {}
         self.indexed = 0
+        self.recorded: dict[int, float] = {}  # seq -> when it was recorded, where the event itself does not say
         self.checkpoints: dict[Viewpoint, list[Checkpoint]] = {}
         self.states: dict[Viewpoint, ScopeState] = {}
         self.attempts: dict[Viewpoint, list[Attempt]] = {}
@@ -69,11 +72,17 @@ class Row:
         return out
 
 
+def time_of(row: Row, seq: int) -> float | None:
+    """When an event of this row's own happened, else when it was recorded."""
+    time = row.log.events[seq - 1].time
+    return row.recorded.get(seq) if time is None else time
+
+
 def index(row: Row) -> None:
     """Bring the session's index up to its pieces; done when somebody searches, so recording stays cheap."""
     for number in range(row.indexed, len(row.pieces)):
         piece = row.pieces[number]
-        for word in distinct(f"{piece.head}\n{piece.text}"):
+        for word in distinct(f"{piece.head}\n{piece.text}\n{stamp(time_of(row, piece.seq))}"):
             row.postings.setdefault(word, []).append(number)
     row.indexed = len(row.pieces)
 

@@ -3,39 +3,85 @@ ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
 
-from foldmark.log import choose, holds_call, overlap
-from foldmark.memory.rows import Row, index
-from foldmark.store import Finding, Found, Key, Match, Piece
+from foldmark.log import holds_call, ordered, overlap
+from foldmark.memory.rows import Row, index, time_of
+from foldmark.seeking import Finding, Found, Piece, Sought, is_said, near_of
+from foldmark.store import Key, Match
 from foldmark.words import telling
 
 
+class Stretch(NamedTuple):
+    """A row's own pieces behind the seq `first` up to `last`."""
+
+    row: Row
+    first: int
+    last: int
+
+
 def find(
-    row: Row, searched: Sequence[tuple[Row, int]], terms: Sequence[str], *, limit: int, shown_by: Key | None
+    row: Row, searched: Sequence[Stretch], key: Key, terms: Sequence[str], *, limit: int, sought: Sought
 ) -> Finding:
-    """Pieces of these rows, each up to its seq, that hold any of the terms; of events that a scope shows, if one is
-    given. `row` is the session that was asked."""
+    """Pieces of these stretches that hold any of the terms. `row` is the session that was asked: its lineage is seen as
+    the key's scope sees it."""
+    lineage = {id(other): last for other, last, _ in row.lineage()}
     numbered: list[tuple[Row, Piece]] = []
     postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
-    total = 0
-    for other, last in searched:
+    visible: list[bool] = []
+    for other, first, last in searched:
         index(other)
+        inherited = lineage.get(id(other), 0)
+        events = other.log.events
         shown = [
-            piece.seq <= last and (shown_by is None or shown_by.shows(other.log.events[piece.seq - 1]))
+            first < piece.seq <= last
+            and (piece.seq > inherited or key.sees == "all" or key.shows(events[piece.seq - 1]))
             for piece in other.pieces
         ]
-        total += sum(shown)
         start = len(numbered)
         numbered += [(other, piece) for piece in other.pieces]
+        visible += shown
         for term, numbers in postings.items():
             numbers += [start + number for number in other.postings.get(term, ()) if shown[number]]
-    lineage = {id(other): last for other, last, _ in row.lineage()}
-    found = tuple(
-        Found(piece, other.log.events[piece.seq - 1], "" if piece.seq <= lineage.get(id(other), 0) else other.name[2])
-        for other, piece in (numbered[number] for number in choose(postings, total, limit))
-    )
-    return Finding(found, total, {term: len(hits) for term, hits in postings.items()})
+    total = sum(visible)
+
+    def found_at(number: int) -> Found:
+        other, piece = numbered[number]
+        name = "" if piece.seq <= lineage.get(id(other), 0) else other.name[2]
+        return Found(piece, other.log.events[piece.seq - 1], name, time_of(other, piece.seq))
+
+    newest = [at for at in range(len(numbered) - 1, -1, -1) if visible[at]] if sought.filters and not terms else []
+    places = ordered(postings, total) if postings else newest
+    found = _taken(places, found_at, limit, sought)
+    frequencies = {term: len(hits) for term, hits in postings.items()}
+    return Finding(tuple(found), total, frequencies, _near(found, numbered, visible, found_at, sought))
+
+
+def _taken(places: Sequence[int], found_at: Callable[[int], Found], limit: int, sought: Sought) -> list[Found]:
+    if not sought.filters:
+        return [found_at(number) for number in places[: max(0, limit)]]
+    allowed = (found for number in places if sought.allows(found := found_at(number)))
+    return list(islice(allowed, max(0, limit)))
+
+
+def _near(
+    found: Sequence[Found], numbered: Sequence[tuple[Row, Piece]], visible: Sequence[bool],
+    found_at: Callable[[int], Found], sought: Sought,
+) -> tuple[Found, ...]:  # fmt: skip
+    """The first piece of what was said beside what was found."""
+    wanted = set(near_of(found))
+    if not wanted:
+        return ()
+    seqs = {seq for _, seq in wanted}
+    out: dict[tuple[str, int], Found] = {}
+    for number, (_, piece) in enumerate(numbered):
+        if piece.seq in seqs and piece.order == 0 and visible[number]:
+            one = found_at(number)
+            if (one.session, piece.seq) in wanted and is_said(one.event) and sought.allows(one):
+                out[one.session, piece.seq] = one
+    return tuple(out.values())
 
 
 def match(candidates: Sequence[Row], chains: Sequence[str]) -> Match | None:

@@ -26,29 +26,19 @@ from foldmark.log import (
     no_event,
     no_session,
     replaced,
+    started,
     still_there,
     title_of,
     viewpoint_of,
 )
 from foldmark.memory import searching
 from foldmark.memory.rows import Name, Row, count, hashes
+from foldmark.memory.searching import Stretch
 from foldmark.memory.work import Works
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
-from foldmark.store import (
-    Backlog,
-    Context,
-    Finding,
-    Key,
-    Match,
-    Piece,
-    Raising,
-    ScopeState,
-    SessionInfo,
-    View,
-    Where,
-    Work,
-)
+from foldmark.seeking import Finding, Piece, Sought
+from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, View, Work
 
 
 class MemoryStore:
@@ -145,6 +135,7 @@ class MemoryStore:
             row.facts += facts
             row.units += units
             row.pieces += pieces
+            row.recorded.update((event.seq, now) for event in events if event.time is None)
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
             dirty = self._raise(row, key, events, now, raising)
@@ -282,21 +273,31 @@ class MemoryStore:
 
     # search
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         with self._lock:
             row = self._row(key)
-            shown_by = key if where == "session" else None
-            return searching.find(row, self._searched(row, where), terms, limit=limit, shown_by=shown_by)
+            return searching.find(row, self._searched(row, key, sought), key, terms, limit=limit, sought=sought)
 
-    def _searched(self, row: Row, where: Where) -> list[tuple[Row, int]]:
-        if where == "user":
-            return [(other, other.log.head) for name, other in self._rows.items() if name[:2] == row.name[:2]]
-        lineage = [(other, last) for other, last, _ in row.lineage()]
-        if where == "children":
-            own = {id(other) for other, _ in lineage}
-            below = [child for child in self._below(row, children=True) if id(child) not in own]
-            lineage += [(child, child.log.head) for child in below if child.info.kind == "child"]
-        return lineage[::-1]
+    def _searched(self, row: Row, key: Key, sought: Sought) -> list[Stretch]:
+        """The stretches of rows that a search looks through, oldest first."""
+        lineage = [Stretch(other, 0, min(last, other.log.head)) for other, last, _ in row.lineage()][::-1]
+        if sought.where == "covered":
+            return [one._replace(last=min(one.last, sought.upto)) for one in lineage]
+        if sought.where == "children":
+            made = [(child, one.row is row) for one in lineage for child in self._children(one.row)]
+            mine = [child for child, own in made if started(row.log, key, child.info.parent_call, own=own)]
+            below = [each for child in mine for each in (child, *self._below(child, children=True))]
+            return [*lineage, *(Stretch(child, 0, child.log.head) for child in below)]
+        if sought.where == "session":
+            return lineage
+        inherited = {id(one.row): one.last for one in lineage}
+        of_user = [other for name, other in self._rows.items() if name[:2] == row.name[:2] and other is not row]
+        others = [Stretch(other, inherited.get(id(other), 0), other.log.head) for other in of_user]
+        return [*others, *lineage] if sought.where == "user" else others
+
+    def _children(self, row: Row) -> list[Row]:
+        """The sessions that calls of this one started."""
+        return [other for other in self._rows.values() if other.parent is row and other.info.kind == "child"]
 
     # work
 

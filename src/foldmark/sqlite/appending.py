@@ -11,9 +11,9 @@ from foldmark.checkpoint import Fact, Unit
 from foldmark.events import Event
 from foldmark.log import title_of
 from foldmark.salience import Tally
+from foldmark.seeking import Piece
 from foldmark.sqlite.rows import insert_events, insert_facts, insert_pieces, insert_units, put
 from foldmark.sqlite.sessions import Known, save_tally
-from foldmark.store import Piece
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,14 +30,15 @@ def write(db: sqlite3.Connection, known: Known, batch: Batch, now: float) -> Non
     """Fold the events in and write all rows but those of work."""
     events = batch.events
     known.log.extend(events)
-    insert_events(db, known.id, events)
+    insert_events(db, known.id, events, now)
     if batch.units:
         insert_units(db, known.id, batch.units)
     if batch.facts:
         insert_facts(db, known.id, known.facts, batch.facts)
     texts: dict[int, list[str]] = {event.seq: [] for event in events}
     if batch.pieces:
-        insert_pieces(db, known.id, known.scope, batch.pieces)
+        times = {event.seq: now if event.time is None else event.time for event in events}
+        insert_pieces(db, known.id, known.scope, batch.pieces, times)
         for piece in batch.pieces:
             texts[piece.seq].append(piece.text)
     if batch.tally is None:

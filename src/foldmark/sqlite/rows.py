@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -15,8 +15,9 @@ import msgspec
 import zstandard
 
 from foldmark.checkpoint import Fact, Unit
+from foldmark.dates import stamp
 from foldmark.events import Event, from_json, to_json
-from foldmark.store import Piece
+from foldmark.seeking import Piece
 from foldmark.words import distinct
 
 T = TypeVar("T")
@@ -79,13 +80,14 @@ def unpack_event(body: bytes) -> Event:
     return from_json(zstandard.decompress(body) if body[:4] == _ZSTD_MAGIC else body)
 
 
-def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event]) -> None:
+def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event], now: float) -> None:
+    """The time column holds when an event was recorded where the event itself does not say when it happened."""
     db.executemany(
         "INSERT INTO event (session, seq, id, scope, branch, time, origin, role, tokens, plain, chain, body) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (session, e.seq, put(e.id), put(e.scope), put(e.branch), e.time, e.origin, e.role, e.tokens,
-             e.plain, e.chain or None, pack_event(e))
+            (session, e.seq, put(e.id), put(e.scope), put(e.branch), now if e.time is None else e.time, e.origin,
+             e.role, e.tokens, e.plain, e.chain or None, pack_event(e))
             for e in events
         ],
     )  # fmt: skip
@@ -114,8 +116,10 @@ def insert_units(db: sqlite3.Connection, session: int, units: Sequence[Unit]) ->
     )
 
 
-def insert_pieces(db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece]) -> None:
-    """Pieces with their search rows. `scope` is the session's scope column."""
+def insert_pieces(
+    db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece], times: Mapping[int, float]
+) -> None:
+    """Pieces with their search rows. `scope` is the session's scope column, `times` when each event happened."""
     used = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'piece'").fetchone()
     first = used[0] + 1 if used else 1  # never the number of an erased piece
     db.executemany(
@@ -128,21 +132,23 @@ def insert_pieces(db: sqlite3.Connection, session: int, scope: str, pieces: Sequ
     )
     db.executemany(
         "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
-        [(number, scope, indexed(p.head, p.text)) for number, p in enumerate(pieces, first)],
+        [(number, scope, indexed(p.head, p.text, times.get(p.seq))) for number, p in enumerate(pieces, first)],
     )
 
 
-def indexed(head: str, text: str) -> str:
-    """The body column of a search row: the piece's distinct tokens. Erasing a row needs the same text
-    again."""
-    return " ".join(sorted(distinct(f"{head}\n{text}")))
+def indexed(head: str, text: str, time: float | None) -> str:
+    """The body column of a search row: the distinct tokens of the piece and of its day. Erasing a row needs the same
+    text again."""
+    return " ".join(sorted(distinct(f"{head}\n{text}\n{stamp(time)}")))
 
 
 def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> None:
-    rows = db.execute("SELECT id, head, text FROM piece WHERE session = ?", (session,)).fetchall()
+    rows = db.execute(
+        "SELECT piece.id, head, text, time FROM piece JOIN event USING (session, seq) WHERE session = ?", (session,)
+    ).fetchall()
     db.executemany(
         "INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)",
-        [(number, scope, indexed(get(head), get(text))) for number, head, text in rows],
+        [(number, scope, indexed(get(head), get(text), time)) for number, head, text, time in rows],
     )
 
 
@@ -150,14 +156,14 @@ def rebuild_search(db: sqlite3.Connection) -> None:
     """Index every piece anew, after the analyser changed."""
     db.execute("INSERT INTO search (search) VALUES ('delete-all')")
     rows = db.execute(
-        "SELECT piece.id, user.tenant, user.id, session.id, piece.head, piece.text FROM piece "
-        "JOIN session ON session.id = piece.session JOIN user ON user.id = session.user"
+        "SELECT piece.id, user.tenant, user.id, session.id, piece.head, piece.text, event.time FROM piece "
+        "JOIN event USING (session, seq) JOIN session ON session.id = piece.session JOIN user ON user.id = session.user"
     ).fetchall()
     db.executemany(
         "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
         [
-            (number, f"t{tenant} u{user} s{session}", indexed(get(head), get(text)))
-            for number, tenant, user, session, head, text in rows
+            (number, f"t{tenant} u{user} s{session}", indexed(get(head), get(text), time))
+            for number, tenant, user, session, head, text, time in rows
         ],
     )
 

@@ -112,6 +112,12 @@ def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
     return out
 
 
+def children(db: sqlite3.Connection, session: int) -> list[Row]:
+    """The sessions that calls of a session started."""
+    rows = db.execute(f"SELECT {_COLUMNS} FROM session WHERE parent = ? AND kind = 'child'", (session,)).fetchall()
+    return [Row(*row) for row in rows]
+
+
 def rows_of_user(db: sqlite3.Connection, tenant: str, user: str) -> list[Row]:
     """All sessions of a user, newest update first."""
     found = db.execute(

@@ -31,6 +31,7 @@ from foldmark.log import (
 )
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
+from foldmark.seeking import Finding, Piece, Sought
 from foldmark.sqlite import scopes, searching, sessions
 from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.appending import Batch, write
@@ -38,22 +39,8 @@ from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.erasing import erase
 from foldmark.sqlite.rows import get, in_chunks, marks, pack, put, unpack
 from foldmark.sqlite.schema import migrate
-from foldmark.sqlite.sessions import Known, Row, add_facts, below, refresh, scope_of, tally_of
-from foldmark.store import (
-    Backlog,
-    Context,
-    Finding,
-    Key,
-    Match,
-    Piece,
-    Raising,
-    ScopeState,
-    SessionInfo,
-    View,
-    Where,
-    Work,
-)
-from foldmark.words import telling
+from foldmark.sqlite.sessions import Known, add_facts, below, refresh, scope_of, tally_of
+from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, View, Work
 
 KEPT_SESSIONS = 32
 """Sessions whose decoded events stay in the process, the last used ones."""
@@ -310,20 +297,13 @@ class SQLiteStore:
 
     # search
 
-    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, where: Where = "session") -> Finding:
+    def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         with self._lock, self._reading() as db:
             known = self._get(key)
-            others: list[Row] = []
-            if where == "children":
-                others = [row for row in below(db, known.id, children=True) if row.kind == "child"]
-            elif where == "user":
-                others = sessions.rows_of_user(db, key.tenant, key.user)
-            shown = None
-            if where == "session" and key.sees != "all":
-                seqs = set(scope_of(db, known, key).seqs or ())
-                shown = seqs.__contains__
-            searched = searching.Searched(known, others, shown)
-        return searching.find(self._db, known, searched, telling(terms), limit=limit)
+            among = searching.stretches(db, known, key, sought)
+            shown = set(scope_of(db, known, key).seqs or ()).__contains__ if key.sees != "all" else None
+            searched = searching.Searched(known, among, shown)
+        return searching.find(self._db, known, searched, terms, limit=limit, sought=sought)
 
     # work
 

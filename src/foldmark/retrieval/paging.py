@@ -1,0 +1,74 @@
+"""Opens what a ref names: events with their neighbours, pages of a body. Knows nothing of search."""
+
+from __future__ import annotations
+
+import msgspec
+
+from foldmark.artifacts import Artifacts
+from foldmark.errors import NotFound
+from foldmark.events import Event
+from foldmark.refs import Ref
+from foldmark.store import Key, Store
+
+PAGE_CHARACTERS = 8_000
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands behind a ref: events, or a page of text. `next` is the ref to go on with, empty at the end: the next
+    page, or the whole body of an event that shows a preview."""
+
+    ref: str
+    events: tuple[Event, ...] = ()
+    text: str = ""
+    next: str = ""
+
+
+def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> tuple[Event, ...]:
+    """The event with so many shown events before and after it. Raises NotFound.
+
+    Control events are passed over; an event that is one itself is given alone.
+    """
+    event = store.event(key, str(seq))
+    out = [event]
+    if event.role == "control":
+        return (event,)
+    place, head = seq - 1, store.view(key).head if after else seq
+    while before > 0 and place > 0:
+        found = [each for each in store.log(key, max(1, place - before + 1), place) if each.role != "control"]
+        out[:0] = found[-before:]
+        place, before = place - before, before - len(found[-before:])
+    place = seq + 1
+    while after > 0 and place <= head:
+        found = [each for each in store.log(key, place, place + after - 1) if each.role != "control"]
+        out += found
+        place, after = place + after, after - len(found)
+    return tuple(out)
+
+
+def read_page(artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: int = PAGE_CHARACTERS) -> Loaded:
+    """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where
+    there is one. Pages joined give the body again. Raises NotFound."""
+    size, count = artifacts.size(tenant, sha256)
+    if (ref.lines and ref.lines[0] > max(count, 1)) or (ref.bytes and ref.bytes[0] > size):
+        raise NotFound(str(ref), f"{ref} is behind the end: there are {count:,} lines, {size:,} bytes.")
+    start, stop = ref.bytes or (artifacts.span(tenant, sha256, *ref.lines) if ref.lines else (0, size))
+    stop = min(stop, size)
+    data = artifacts.read(tenant, sha256, start, min(stop, start + 4 * limit))
+    more = start + len(data) < stop
+    text, encoding = _decode(data, limit, more=more)
+    if more or len(text.encode(encoding, "surrogatepass")) < len(data):
+        text = text[: text.rfind("\n") + 1] or text
+    used = len(text.encode(encoding, "surrogatepass"))
+    end = start + used
+    rest = msgspec.structs.replace(ref, lines=None, bytes=(end, stop))
+    return Loaded(ref=str(ref), text=text, next=str(rest) if used and end < stop else "")
+
+
+def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, str]:
+    """(text of at most `limit` characters, its encoding); a character cut by the end of `data` waits."""
+    for short in range(4 if more else 1):
+        try:
+            return data[: len(data) - short].decode("utf-8", "surrogatepass")[:limit], "utf-8"
+        except UnicodeDecodeError:
+            continue
+    return data[:limit].decode("latin-1"), "latin-1"  # no UTF-8: a character a byte, so that nothing is lost

@@ -1,0 +1,108 @@
+"""What a hit shows: ref, date, speaker, the lines that matched and why. Knows nothing of stores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from foldmark.events import Event
+from foldmark.refs import Ref, event_ref
+from foldmark.retrieval.asking import Question
+from foldmark.retrieval.ranking import Ranked
+from foldmark.seeking import Piece
+from foldmark.words import words
+
+SNIPPET_CHARACTERS = 400
+_NAME = re.compile(r"[\w][\w./:@#-]*\w")
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One answer of a search: `ref` opens the event, `at` the very lines; `session` is empty inside the lineage. `date`
+    is when it happened, else when it was recorded (UTC); `why` says in a few words what matched."""
+
+    ref: str
+    date: str
+    speaker: str
+    snippet: str
+    score: float
+    session: str = ""
+    at: str = ""
+    why: str = ""
+
+
+def snippets(ranked: Sequence[Ranked], asked: Question) -> list[Hit]:
+    """Hits with the lines that matched; `score` as ranked."""
+    tokens = set(asked.terms)
+    return [_hit(each, tokens) for each in ranked]
+
+
+def _hit(ranked: Ranked, tokens: set[str]) -> Hit:
+    found, event, piece = ranked.found, ranked.found.event, ranked.found.piece
+    return Hit(
+        ref=event_ref(event.seq, found.session),
+        date=_date(found.time),
+        speaker=_speaker(event, piece),
+        snippet=_snippet(ranked, tokens),
+        score=ranked.score,
+        session=found.session,
+        at=_address(ranked),
+    )
+
+
+def _address(ranked: Ranked) -> str:
+    piece = ranked.found.piece
+    span = (piece.line + ranked.first, piece.line + ranked.last)
+    session, seq = ranked.found.session, str(piece.seq)
+    if piece.number:
+        return str(Ref("artifact", seq, session, piece.number, lines=span))
+    return str(Ref("event", seq, session, lines=span))
+
+
+def _snippet(ranked: Ranked, tokens: set[str]) -> str:
+    """The lines that earned the score and what fits of their neighbours, line by line outwards."""
+    lines = ranked.found.piece.text.split("\n")
+    first, last = ranked.first, ranked.last
+    size = sum(len(line) + 1 for line in lines[first : last + 1])
+    if size > SNIPPET_CHARACTERS:
+        return _window("\n".join(lines[first : last + 1]), tokens)
+    while True:
+        grown = False
+        if last + 1 < len(lines) and size + len(lines[last + 1]) < SNIPPET_CHARACTERS:
+            last, grown = last + 1, True
+            size += len(lines[last]) + 1
+        if first and size + len(lines[first - 1]) < SNIPPET_CHARACTERS:
+            first, grown = first - 1, True
+            size += len(lines[first]) + 1
+        if not grown:
+            return "\n".join(lines[first : last + 1]).strip("\n")
+
+
+def _window(text: str, tokens: set[str]) -> str:
+    """The stretch of a long text that holds most of the query's tokens."""
+    places = [found.start() for found in _NAME.finditer(text) if not tokens.isdisjoint(words(found[0]))]
+    best, start = 0, 0
+    for place in places:
+        inside = sum(place <= other < place + SNIPPET_CHARACTERS - 80 for other in places)
+        if inside > best:
+            best, start = inside, max(0, place - 60)
+    end = start + SNIPPET_CHARACTERS
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _speaker(event: Event, piece: Piece) -> str:
+    if event.role == "tool":
+        name = (event.result.name if event.result else "") or piece.head.partition(" ")[0]
+        return f"tool {name}".strip()
+    return "injected" if event.role == "user" and event.origin != "user" else event.role
+
+
+def _date(time: float | None) -> str:
+    if time is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return ""

@@ -1,0 +1,156 @@
+"""What a search looks through and what it brings: pieces, filters, findings. Knows nothing of stores and ranking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Literal, get_args
+
+import msgspec
+
+from foldmark.events import Event
+
+Where = Literal["covered", "session", "children", "others", "user"]
+WHERE = get_args(Where)
+
+
+class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What search indexes: about 1,200 characters of one event, redacted. `line` is where it starts
+    (1-based); `number` > 0 says that the lines are those of artifact `seq.number`. `head` is indexed with
+    the text and is no part of it: the name and arguments of the call that a result answers."""
+
+    seq: int
+    order: int
+    text: str
+    line: int = 1
+    end_line: int = 1
+    number: int = 0
+    head: str = ""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A piece that matched, with the event it belongs to. `session` is empty when the event is of the lineage
+    that was asked (its seq is address enough), else the session that holds it. `time` is the event's, else when it was
+    recorded, in Unix seconds; None where neither is known."""
+
+    piece: Piece
+    event: Event
+    session: str = ""
+    time: float | None = None
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Session, seq and order: what names a piece inside one search."""
+        return self.session, self.piece.seq, self.piece.order
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a search brought: pieces with the rarest and most of the terms first, how many pieces were
+    searched, and in how many of them each term stands (statistics of the searched sessions alone). `near` are pieces of
+    what was said up to NEAR events before and after those found: they hold none of the terms, or were not chosen."""
+
+    found: tuple[Found, ...] = ()
+    pieces: int = 0
+    frequencies: dict[str, int] = {}
+    near: tuple[Found, ...] = ()
+
+
+NEAR = 2
+"""An answer seldom repeats its question's words: what stands two turns away still belongs to it (measured on dialogue,
+1 to 3 tried)."""
+
+
+class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a search looks, and what it may bring; an empty field sets no limit.
+
+    `where` is session (the lineage as the scope sees it), covered (of that, what a compaction covers: up to `upto`),
+    children (the lineage and all sessions that calls of it started), others (the user's other sessions) or user (all of
+    the user's). The lineage is always seen as its scope sees it.
+
+    `roles` are user (a real user's words), assistant, tool, injected or system; `tools` shell patterns of tool names,
+    for results and for steps that call them; `files` paths, whole or their last parts, that the piece or the call it
+    answers names; `branches` keys of events, each with all below it. `since` and `until` are Unix seconds, inclusive;
+    what has no time is not brought then. `without` are seqs of the lineage that are left out.
+    """
+
+    where: Where = "session"
+    upto: int = 0
+    roles: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    without: frozenset[int] = frozenset()
+
+    @property
+    def filters(self) -> bool:
+        """Whether it limits more than where."""
+        return any((self.roles, self.tools, self.files, self.branches, self.without)) or not (
+            self.since is None and self.until is None
+        )
+
+    def allows(self, found: Found) -> bool:
+        """Whether a piece may be brought, as far as its event says."""
+        event = found.event
+        return (
+            (not self.roles or speaker_role(event) in self.roles)
+            and (not self.tools or _is_of(self.tools, _tool_names(found)))
+            and (not self.files or any(_names_file(path, found.piece) for path in self.files))
+            and (not self.branches or any(_is_below(event.key, branch) for branch in self.branches))
+            and (self.since is None or (found.time is not None and found.time >= self.since))
+            and (self.until is None or (found.time is not None and found.time <= self.until))
+            and (found.session != "" or event.seq not in self.without)
+        )
+
+
+def speaker_role(event: Event) -> str:
+    """Who speaks: the event's role, but `injected` for what stands in role user and is no user's."""
+    return "injected" if event.role == "user" and event.origin != "user" else event.role
+
+
+def _tool_names(found: Found) -> list[str]:
+    event = found.event
+    if event.result:
+        return [event.result.name or found.piece.head.partition(" ")[0]]
+    return [call.name for call in event.calls]
+
+
+def _is_of(patterns: Sequence[str], names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name.casefold(), pattern.casefold()) for name in names for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _file(path: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(path)}(?![\w-])(?!\.\w)")
+
+
+def _names_file(path: str, piece: Piece) -> bool:
+    wanted = _file(path.replace("\\", "/").removeprefix("./"))
+    return any(wanted.search(text.replace("\\", "/")) for text in (piece.head, piece.text))
+
+
+def _is_below(key: str, branch: str) -> bool:
+    mine, theirs = key.strip("/"), branch.strip("/")
+    return mine == theirs or mine.startswith(f"{theirs}/")
+
+
+def is_said(event: Event) -> bool:
+    """Words of a user or an agent, without calls: what has neighbours that belong to it. Among tool results, whose
+    neighbours are other things, neighbours did harm."""
+    return event.role in ("user", "assistant") and not event.calls
+
+
+def near_of(found: Sequence[Found]) -> list[tuple[str, int]]:
+    """(session, seq) beside what was said among the found, the nearest of the best first, each once."""
+    have = {(one.session, one.piece.seq) for one in found}
+    out: dict[tuple[str, int], None] = {}
+    for one in found:
+        if is_said(one.event):
+            for step in range(1, NEAR + 1):
+                for seq in (one.piece.seq - step, one.piece.seq + step):
+                    if seq > 0 and (one.session, seq) not in have:
+                        out[one.session, seq] = None
+    return list(out)
