@@ -445,6 +445,8 @@ def price_options() -> str:
 def commands() -> dict[str, Any]:
     """Command name -> its function, in the order of `--help`."""
     known = [(info.name, info.callback) for info in app.registered_commands if info.callback]
+    grouped = [(group.name or group.typer_instance.info.name, group.typer_instance) for group in app.registered_groups]
+    known += [(f"{name} {one.name}", one.callback) for name, typed in grouped for one in typed.registered_commands]
     return {name or callback.__name__: callback for name, callback in known}
 
 
@@ -487,7 +489,7 @@ def exit_codes() -> str:
 
 
 def command_page() -> str:
-    rows = ([f"[{name}](#{name})", doc(command)] for name, command in commands().items())
+    rows = ([f"[{name}](#{name.replace(' ', '-')})", doc(command)] for name, command in commands().items())
     return "\n".join(
         [
             f"# Command line\n\n{NOTE}\n{one_line(str(app.info.help))}\n\n{table('command, what it does', rows)}",

@@ -13,14 +13,14 @@ FLOORS: list[list[str]] = [
     ["events"],
     [
         *["warm", "calibration", "pictures", "media_prices", "attachments", "tokens"],
-        *["words", "dates", "refs", "exact", "rounds", "redact", "shell", "profiles", "checkpoint", "prices"],
-        *["authors", "render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting", "asking"],
-        *["failures", "awaiting"],
+        *["words", "dates", "refs", "evidence", "exact", "rounds", "redact", "shell", "profiles", "checkpoint"],
+        *["prices", "authors", "render", "narrative", "readings", "salience", "reports", "wire", "kinds", "parting"],
+        *["asking", "failures", "awaiting"],
     ],
     [
-        *["options", "changing", "policy", "artifacts", "originals", "seeking", "store", "log", "budget", "drafts"],
-        *["merging", "prefix", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
-        *["around", "keeping", "raising", "dirtying"],
+        *["options", "changing", "policy", "recalls", "artifacts", "originals", "seeking", "store", "reach", "log", "budget"],
+        *["drafts", "merging", "prefix", "extent", "overview", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
+        *["around", "keeping", "raising", "dirtying", "embedding", "vectors"],
     ],
     [
         *["admission", "bounding", "facts", "cleanup", "selection", "assembly", "fitting", "following"],
@@ -29,13 +29,13 @@ FLOORS: list[list[str]] = [
         *["observing"],
     ],
     [
-        *["gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
-        *["exporting", "saving"],
+        *["recalling", "gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
+        *["exporting", "saving", "opening"],
     ],
     ["noticing", "offering", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],
-    ["aio", "worker", "tools", "testing", "importers", "importing", "retention"],
+    ["aio", "children", "worker", "tools", "testing", "importers", "importing", "retention"],
     ["doctor"],
-    ["models", "telemetry"],
+    ["models", "embedders", "telemetry", "mcp"],
     ["cli"],
 ]
 SIDEWAYS = {2, 3, 5, 6, 7}

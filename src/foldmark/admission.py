@@ -10,14 +10,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
 from foldmark import tokens
 from foldmark.events import Artifact, Body, Event, Image, Part, Paste, Text, ToolCall, ToolResult
+from foldmark.evidence import RECALLED_CHARACTERS
 from foldmark.kinds import ENCODED, count_lines, on_screen, outcome, recognise
 from foldmark.pictures import size_of
 from foldmark.policy import Policy
+from foldmark.readings import is_recalled
+from foldmark.recalls import recalls
 from foldmark.redact import redact_json
 from foldmark.store import Context
 
@@ -104,6 +108,8 @@ def _admit_result(
     result = event.result
     if result is None or result.artifact or not _is_big(result.text, limit, policy.admission.inline_bytes, meter):
         return event, []
+    if len(result.text) <= RECALLED_CHARACTERS and is_recalled(event, call, partial(recalls, policy=policy)):
+        return event, []  # its whole is in the log, and its bound is its own
     shown = _shown(result.text, call, redact)
     if call:  # previews of commands name the command
         call = msgspec.structs.replace(call, arguments=redact_json(call.arguments, redact))

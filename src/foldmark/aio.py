@@ -20,14 +20,16 @@ from foldmark.drafts import Request
 from foldmark.driving import advance, close, in_time, is_open, throw
 from foldmark.events import Event
 from foldmark.following import Followed
+from foldmark.opening import Opened
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen
-from foldmark.retrieval import Hit, Loaded
+from foldmark.retrieval import By, Hit, Loaded
 from foldmark.seeking import Where
 from foldmark.session import Recorded, Session
 from foldmark.summarizer import Resolver, Summarizer
+from foldmark.vectors import Embedded
 
 Result = TypeVar("Result")
 
@@ -43,6 +45,14 @@ class AsyncSession:
         self.session = Session(session, **options)
         self.session.summarizer = chosen(model, summarizer, sync=False)
         self.session.awaits = True
+
+    @classmethod
+    def around(cls, session: Session) -> AsyncSession:
+        """That very session, awaited; from now on it takes async models."""
+        made = cls.__new__(cls)
+        made.session = session
+        session.awaits = True
+        return made
 
     @property
     def name(self) -> str:
@@ -127,9 +137,26 @@ class AsyncSession:
         """As `Session.search`."""
         return await asyncio.to_thread(self.session.search, query, limit=limit, where=where, **limits)
 
-    async def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
+    async def embed(self, *, limit: int = 256, where: Where = "session") -> Embedded:
+        """As `Session.embed`."""
+        return await asyncio.to_thread(self.session.embed, limit=limit, where=where)
+
+    async def load(
+        self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
+        reach: Where | None = None, redact: bool = False,
+    ) -> Loaded:  # fmt: skip
         """As `Session.load`."""
-        return await asyncio.to_thread(self.session.load, ref, before=before, after=after, limit=limit)
+        return await asyncio.to_thread(
+            self.session.load, ref, before=before, after=after, by=by, limit=limit, reach=reach, redact=redact
+        )
+
+    async def overview(self, tokens: int = 500, *, search: str = "session_search", load: str = "session_load") -> str:
+        """As `Session.overview`."""
+        return await asyncio.to_thread(self.session.overview, tokens, search=search, load=load)
+
+    async def open(self, ref: str, *, reach: Where | None = None, redact: bool = False) -> Opened:
+        """As `Session.open`. The functions of `foldmark.opening` read files: call them in a thread."""
+        return await asyncio.to_thread(self.session.open, ref, reach=reach, redact=redact)
 
     async def peek(self, wire: Any = None) -> Request:
         """As `Session.peek`."""

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.drafts import MESSAGE_OVERHEAD, Draft, cost, priced
+from foldmark.drafts import MESSAGE_OVERHEAD, NOTHING_RECALLED, Draft, Recalled, cost, priced
 from foldmark.events import CONTINUES, Event, Part, Paste, Reasoning, Text, ToolCall, ToolResult, injected
+from foldmark.evidence import RECALLED
 from foldmark.merging import head_id
-from foldmark.options import Layout
-from foldmark.presenting import presented, presented_tokens
+from foldmark.options import Layout, Recall
+from foldmark.presenting import NO_RECALL, overview_tokens, presented, presented_tokens
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 from foldmark.rounds import newest_user
@@ -35,27 +36,32 @@ def assemble(
     tools: Sequence[Mapping[str, Any]],
     layout: Layout,
     *,
+    recall: Recall = NO_RECALL,
     changes: Sequence[Change] = (),
+    recalled: Recalled = NOTHING_RECALLED,
     bar: str = "",
     pins: frozenset[int] = frozenset(),
 ) -> Draft:
-    """Order: system, tools, checkpoint with what is kept, raw tail, then the state bar as an ephemeral suffix."""
+    """Order: system, tools, checkpoint (with an overview) and what is kept, raw tail, then as an ephemeral suffix what
+    was recalled and the state bar."""
     repaired, warnings = shown(events, changes)
-    head = head_of(checkpoint, kept, layout)
-    text = presented(checkpoint, layout) if checkpoint else ""
+    head = head_of(checkpoint, kept, layout, recall)
+    text = presented(checkpoint, layout, recall) if checkpoint else ""
     if text and layout.checkpoint == "system":
         system = f"{system}\n\n{text}" if system else text
     head = head or _opening(checkpoint, repaired, text)
-    suffix = [priced(injected(bar))] if bar else []
+    suffix = [priced(injected(each)) for each in (recalled.text, bar) if each]
     return Draft(
         system=system,
         tools=tuple(tools),
         messages=(*head, *repaired, *suffix),
         head=len(head),
         changes=tuple(changes),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *recalled.warnings),
         suffix=len(suffix),
         pins=pins,
+        overview=overview_tokens(checkpoint, layout, recall) if checkpoint else 0,
+        recalled=recalled,
     )
 
 
@@ -72,28 +78,31 @@ def _opens(event: Event) -> bool:
     return event.role == "user" and (bool(event.text.strip()) or not all(isinstance(p, Text) for p in event.parts))
 
 
-def head_of(checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout) -> list[Event]:
+def head_of(
+    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, recall: Recall = NO_RECALL
+) -> list[Event]:
     """The messages that stand before the tail: the checkpoint with what is kept, or the kept ones alone where it stands
     in the system text or its framing is empty."""
     if checkpoint is None:
         return []
-    if layout.checkpoint == "system" or not presented(checkpoint, layout):
+    if layout.checkpoint == "system" or not presented(checkpoint, layout, recall):
         return [_kept_alone(event) for event in kept]
-    return [checkpoint_message(checkpoint, kept, layout)]
+    return [checkpoint_message(checkpoint, kept, layout, recall)]
 
 
 def head_tokens(
-    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event], static: int
-) -> int:
+    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event], static: int,
+    recall: Recall = NO_RECALL,
+) -> int:  # fmt: skip
     """What checkpoint and kept events cost in a request, wherever they stand, with the line that opens the conversation
     where neither they nor the `tail` (its events as they are shown) can. `static` are the tokens of system text and
     tools: where there is neither, a checkpoint in the system text pays for that message, too."""
     if checkpoint is None:
         return 0
-    in_system = presented_tokens(checkpoint, layout) if layout.checkpoint == "system" else 0
+    in_system = presented_tokens(checkpoint, layout, recall) if layout.checkpoint == "system" else 0
     in_system += MESSAGE_OVERHEAD if in_system and not static else 0
-    head = head_of(checkpoint, kept, layout)
-    return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout)))
+    head = head_of(checkpoint, kept, layout, recall)
+    return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout, recall)))
 
 
 def _first_shown(tail: Sequence[Event]) -> list[Event]:
@@ -102,12 +111,14 @@ def _first_shown(tail: Sequence[Event]) -> list[Event]:
     return repair([first])[0][:1] if first else []
 
 
-def checkpoint_message(checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout()) -> Event:
+def checkpoint_message(
+    checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout(), recall: Recall = NO_RECALL
+) -> Event:
     """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request.
 
     The same checkpoint gives the same object again, so that a warm request finds its prefix unchanged.
     """
-    text = presented(checkpoint, layout)
+    text = presented(checkpoint, layout, recall)
     place = ("head", str(checkpoint.version), text, *(event.chain or str(event.seq) for event in kept))
     known = _memory.get(place)
     if known:
@@ -200,6 +211,8 @@ _memory: Recent[_Done] = Recent(128)
 def dress(event: Event, demoted: bool = False) -> Event:
     """The event as it is shown: refs behind previews and demoted results."""
     if not demoted and event.role != "system" and not event.artifacts:
+        return event
+    if demoted and event.meta.get("cleaned") == RECALLED:  # it names what it showed
         return event
     parts = tuple(_dress_part(part, event.seq, demoted) for part in event.parts)
     role, origin = ("user", "injected") if event.role == "system" else (event.role, event.origin)

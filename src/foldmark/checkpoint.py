@@ -1,4 +1,4 @@
-"""The values a checkpoint is made of: facts, units, sections, excerpts, names, and the checkpoint itself.
+"""The values a checkpoint is made of: facts, units, sections, excerpts, names, extent, and the checkpoint itself.
 
 Knows nothing of how they are chosen. A checkpoint is frozen at commit: its `text` is what goes out, byte for
 byte, until the next one.
@@ -111,6 +111,31 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     head: int = 0
 
 
+class Stretch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Covered events `first` to `last` (seqs), the day of the first (`2026-05-01`, empty: not known), and the words
+    that tell them from the others, best first."""
+
+    first: int
+    last: int
+    words: tuple[str, ...] = ()
+    day: str = ""
+
+
+class Extent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much a checkpoint covers, and of what: counts of events, artifacts and compactions (with this one), the
+    `day` of the first event (empty: not known), stretches in order, files and names with the event that they were last
+    seen in, best first. `version` is the compaction that it was made with: an undo brings it back as it was."""
+
+    events: int
+    version: int = 0
+    artifacts: int = 0
+    compactions: int = 0
+    day: str = ""
+    stretches: tuple[Stretch, ...] = ()
+    files: tuple[Name, ...] = ()
+    names: tuple[Name, ...] = ()
+
+
 CheckpointKind = Literal["compaction", "undo", "edit", "adopted"]
 """What made a version: a compaction, or a person who took one back, edited its narrative, or brought a summary in."""
 
@@ -126,7 +151,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     An `undo` restores the version `source` (0: none, so `boundary` is 0 and the text empty) and holds every trigger but
     the cap while the request is smaller than `held` (tokens above the static prefix). Any other version is made from
     `source`, too. `replaced` is the mark in force before this version: what an undo of it restores. `trigger` says why
-    it was made, `sizes` are tokens of the next request before and after.
+    it was made, `sizes` are tokens of the next request before and after. `extent` is what an overview tells of, where
+    the policy asks for one.
     """
 
     version: int
@@ -151,6 +177,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replaced: Mark = Mark()
     trigger: str = ""
     sizes: tuple[int, int] = (0, 0)
+    extent: Extent | None = None
 
     @property
     def reach(self) -> int:

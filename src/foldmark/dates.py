@@ -1,8 +1,11 @@
-"""Days in words: what an index says of an event's time. UTC. Pure text work; knows no clock."""
+"""Days in words: what an index says of an event's time, and whether a text speaks of time. UTC. Pure text work; knows no
+clock.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -12,11 +15,20 @@ MONTHS = (
     "December",
 )  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_TELLS_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|recently|weekend|since|20\d\d|19\d\d|\d{1,2}(?:st|nd|rd|th)"
+    r"|(?:last|next|this|past)\s(?:night|morning|evening|week|month|year|summer|winter|spring|fall|autumn)"
+    rf"|{'|'.join(name for name in (*MONTHS, *WEEKDAYS) if name != 'May')}|(?-i:May)|\d{{1,2}}:\d\d)\b",
+    re.IGNORECASE,
+)
 
 
 def stamp(time: float | None) -> str:
-    """The day of a time in words and in figures, as search indexes it; empty for no time or one that no calendar
-    has."""
+    """The day of a time as search indexes it beside a text: weekday and month in words, then the tokens of its month and
+    day. Empty for no time or one that no calendar has.
+
+    No bare number of a day or month: on the 8th every text would match an 8.
+    """
     if time is None:
         return ""
     try:
@@ -27,5 +39,20 @@ def stamp(time: float | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _stamp(day: int) -> str:
-    at = _EPOCH + timedelta(days=day)
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year} {WEEKDAYS[at.weekday()]} {at:%Y-%m-%d} {at:%Y-%m}"
+    at = (_EPOCH + timedelta(days=day)).date()
+    return f"{WEEKDAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.year} {month_token(at)} {day_token(at)}"
+
+
+def day_token(day: date) -> str:
+    """The token that stands for a day in the index: 20230507."""
+    return f"{day:%Y%m%d}"
+
+
+def month_token(day: date) -> str:
+    """The token that stands for a month in the index: 202305."""
+    return f"{day:%Y%m}"
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text names a day, a month, a year or a time from now ("yesterday", "two weeks ago")."""
+    return _TELLS_TIME.search(text) is not None

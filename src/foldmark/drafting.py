@@ -13,7 +13,7 @@ from foldmark.account import UNASKED, Account, lasting, paused, unshown, without
 from foldmark.around import Consulted, Protect, Veto
 from foldmark.asking import Chore
 from foldmark.assembly import head_tokens
-from foldmark.checkpoint import Checkpoint
+from foldmark.checkpoint import Checkpoint, Extent
 from foldmark.compose import (
     adopted_in,
     compose,
@@ -31,12 +31,16 @@ from foldmark.laying import Laid, lay, planned, protecting
 from foldmark.matter import Parent, gather, with_fork
 from foldmark.narrating import Asking, narrate
 from foldmark.outcomes import Trial, failed, held_back, ineffective
+from foldmark.overview import overview_of
 from foldmark.pacing import first_reported, may_ask, resting
 from foldmark.policy import Policy
+from foldmark.presenting import overview_tokens
+from foldmark.recalling import covered_extent
 from foldmark.reports import Reason, Report
 from foldmark.selection import Span, select, unused
 from foldmark.store import Store, View
 from foldmark.summarizer import Occasion, Summarizer, names_of
+from foldmark.tokens import count
 from foldmark.triggers import is_cold
 from foldmark.validation import validate
 
@@ -47,7 +51,8 @@ def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     recorded = {event.seq: event for event in trial.view.events}
     kept = [recorded.get(event.seq, event) for event in span.kept]
     static = trial.room.static
-    return static + head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static) + span.tail_tokens
+    head = head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static, trial.policy.recall)
+    return static + head + span.tail_tokens
 
 
 def begun(
@@ -98,7 +103,7 @@ def settle(trial: Trial, laid: Laid) -> tuple[Span, Checkpoint]:
     events, span = laid
     checkpoint, more = write(trial, span), 0
     for _ in range(4):
-        more += unused(span, checkpoint)
+        more += unused(span, _with_overview(checkpoint, trial.policy))
         longer = select(
             trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now, upto=trial.upto
         )
@@ -159,7 +164,8 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     narrative, author = lasting(told, view.checkpoint, material[0])
     replaced = cost(span.covered) + (view.checkpoint.tokens if view.checkpoint else 0)
     adopted = adopted_in(view.checkpoint)  # a summary that somebody brought in stays until somebody takes it out
-    span = narrowed(span, cost_of_section(adopted))
+    extent = covered_extent(store, key, span.boundary, material, view) if trial.policy.recall.overview_tokens else None
+    span = narrowed(span, cost_of_section(adopted) + _overview_tokens(extent, span, trial))
     checkpoint = compose(
         span, sources, view, trial.room, trial.policy, tally=store.tally(key), focus=trial.focus, now=trial.now,
         narrative=trimmed(narrative, replaced), author=author,
@@ -170,10 +176,25 @@ def write(trial: Trial, span: Span, told: Account = UNASKED) -> Checkpoint:
     latest = store.view(key) if told.calls else view  # an agent goes on while a model is asked
     checkpoint = msgspec.structs.replace(
         checkpoint, head=latest.head, compacted_size=aimed, replaced=latest.mark, source=trial.version,
-        trigger=trial.reason.trigger, sizes=(trial.before, landed(trial, span, checkpoint)),
+        trigger=trial.reason.trigger, extent=extent,
         warnings=(*checkpoint.warnings, *unshown(view.checkpoint, narrative, checkpoint)),
     )  # fmt: skip
+    checkpoint = msgspec.structs.replace(checkpoint, sizes=(trial.before, landed(trial, span, checkpoint)))
     return validate(checkpoint, material, view)
+
+
+def _overview_tokens(extent: Extent | None, span: Span, trial: Trial) -> int:
+    """What the overview behind the checkpoint will take: code has so much less room for its own text."""
+    if extent is None:
+        return 0
+    bare = Checkpoint(version=trial.version + 1, boundary=span.boundary, text="", tokens=0, extent=extent)
+    return count(overview_of(bare, trial.policy.recall)) + 1
+
+
+def _with_overview(checkpoint: Checkpoint, policy: Policy) -> Checkpoint:
+    """The checkpoint with the tokens of its overview among its own."""
+    more = overview_tokens(checkpoint, policy.layout, policy.recall)
+    return msgspec.structs.replace(checkpoint, tokens=checkpoint.tokens + more) if more else checkpoint
 
 
 def narrowed(span: Span, tokens: int) -> Span:

@@ -12,6 +12,7 @@
     ├─ HookError                     a hook round append or read failed
     ├─ Vetoed                        a hook refused the events; nothing was recorded
     ├─ BudgetExceeded                even the floor does not fit
+    ├─ ChildStopped                  a sub-agent reached a limit of its run
     ├─ SummaryError                  the session is unchanged
     │   ├─ SummaryRejected
     │   └─ SummarizerFailed
@@ -121,6 +122,15 @@ class BudgetExceeded(FoldmarkError):
         table = "".join(f"\n  {tokens:>9,}  {part}" for part, tokens in lines)
         super().__init__(message + table)
         self.lines = lines
+
+
+class ChildStopped(FoldmarkError):
+    """A sub-agent reached a limit of its run, or its time is over: it should end now. What it recorded is kept, and
+    whoever started it gets a report. `reason` says which limit."""
+
+    def __init__(self, session: str, reason: str) -> None:
+        super().__init__(f"Sub-agent {session!r} has to stop: {reason}. All it recorded is kept; return from the run.")
+        self.session, self.reason = session, reason
 
 
 def words_of_error(error: BaseException) -> str:

@@ -13,10 +13,11 @@ from foldmark.artifacts import Artifacts
 from foldmark.awaiting import unawaited
 from foldmark.checkpoint import Fact
 from foldmark.errors import NotFound, PolicyError
-from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.events import Event
 from foldmark.hooked import Landed
 from foldmark.originals import whole
-from foldmark.redact import Redactor, redact_json, redact_value, redactor
+from foldmark.readings import without_secrets
+from foldmark.redact import Redactor, redactor
 from foldmark.refs import event_ref
 from foldmark.store import Key, SessionInfo, Store, View
 
@@ -145,31 +146,12 @@ def _give(sink: Sink, exported: Exported) -> None:
 
 
 def _cleaned(event: Event, redact: Redactor, shelf: Artifacts | None, tenant: str, *, original: bool) -> Event:
-    """The event as the sink gets it. A redacted one has no fingerprints: they tell what was said to whoever guesses."""
+    """The event as the sink gets it."""
     if shelf is not None:
         event = whole(event, shelf, tenant, plain=True)
     if original:
         return event
-    parts = tuple(_cleaned_part(part, redact) for part in event.parts)
-    meta = {name: redact(value) for name, value in event.meta.items()}
-    return msgspec.structs.replace(event, parts=parts, meta=meta, plain="", chain="")
-
-
-def _cleaned_part(part: Part, redact: Redactor) -> Part:
-    match part:
-        case Text(text=text, raw=raw) | Reasoning(text=text, raw=raw):
-            return msgspec.structs.replace(part, text=redact(text), raw=redact_value(raw, redact))
-        case ToolCall(arguments=arguments):
-            return msgspec.structs.replace(part, arguments=redact_json(arguments, redact))
-        case ToolResult(text=text, images=images):
-            shown = tuple(msgspec.structs.replace(one, url=redact(one.url)) for one in images)
-            return msgspec.structs.replace(part, text=redact(text), images=shown)
-        case Paste(text=text):
-            return msgspec.structs.replace(part, text=redact(text))
-        case Image(url=url):
-            return msgspec.structs.replace(part, url=redact(url))
-        case Opaque(raw=raw):
-            return msgspec.structs.replace(part, raw=redact_value(raw, redact))
+    return without_secrets(event, redact)
 
 
 # -- how far

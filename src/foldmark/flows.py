@@ -6,6 +6,7 @@ The whole system on one page. Knows nothing of sessions, threads, event loops or
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from foldmark.fitting import fit
 from foldmark.gauging import gauge
 from foldmark.keeping import ruled
 from foldmark.kinds import on_screen
-from foldmark.loading import locate
+from foldmark.loading import locate, page_of
 from foldmark.matter import Parent
 from foldmark.merging import merged
 from foldmark.originals import pictured
@@ -46,12 +47,28 @@ from foldmark.outcomes import (
 )
 from foldmark.policy import Policy
 from foldmark.raising import raising
-from foldmark.readings import read
-from foldmark.redact import redactor
+from foldmark.readings import read, without_recalled, without_secrets
+from foldmark.recalling import recalled
+from foldmark.recalls import recalls
+from foldmark.redact import Redactor, redactor
 from foldmark.reports import Report
-from foldmark.retrieval import Hit, Loaded, bounded, pieces, question, rank, read_page, snippets, widen
+from foldmark.retrieval import (
+    By,
+    Hit,
+    Loaded,
+    Meaning,
+    bounded,
+    chosen,
+    pieces,
+    question,
+    rank,
+    read_page,
+    snippets,
+    widen,
+    widen_rounds,
+)
 from foldmark.salience import units_and_counts
-from foldmark.seeking import Sought
+from foldmark.seeking import Sought, Where
 from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store
@@ -78,6 +95,7 @@ def record(
     for body in bodies:
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))  # first: an orphan body harms nobody
     readings = read(admitted, bodies, context.calls, lambda text: redact(on_screen(text)))
+    readings = without_recalled(readings, partial(recalls, policy=policy))  # recalled text is no news
     units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)
     raised = store.append(
@@ -98,11 +116,12 @@ def request(
     space = room_for(view, frame, policy, clean(view.events, view.mark, policy, view.secret)[0])
     mark = next_mark(view, policy, frame, now, room=space)  # moves only in an epoch
     events, changes = clean(view.events, mark, policy, view.secret)
+    report, redact = request_report(view, mark, frame), redactor(view.secret, policy.redact)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(
-        view.checkpoint, view.kept, events, system, tools, policy.layout, changes=changes, bar=bar, pins=view.pins
-    )
-    report, redact = request_report(view, mark, frame), redactor(view.secret, policy.redact)
+        view.checkpoint, view.kept, events, system, tools, policy.layout, recall=policy.recall, changes=changes,
+        recalled=recalled(store, view, policy), bar=bar, pins=view.pins,
+    )  # fmt: skip
     made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
     made = made.with_messages(pictured(made.messages, artifacts, key.tenant))
     made = named(merged(made) if policy.layout.merge else made, view.state)  # says what broke
@@ -158,20 +177,33 @@ def compact(
     return applied(trial, checkpoint, span.covered, attempt, told, money, (*size.remarks(attempt.after), *unpriced))
 
 
-def search(store: Store, key: Key, query: str, *, now: float, limit: int = 10, sought: Sought = Sought()) -> list[Hit]:
-    """A fact is recovered: search. Hits carry a ref."""
-    asked = question(query, now)
-    finding = store.find(key, asked.terms, sought=bounded(store, key, sought))
-    return snippets(rank(finding, asked)[:limit], asked)
+def search(
+    store: Store, key: Key, query: str, *, now: float, limit: int = 10, sought: Sought = Sought(),
+    meaning: Meaning | None = None, told: Callable[[str], object] = lambda remark: None,
+) -> list[Hit]:  # fmt: skip
+    """A fact is recovered: search. Hits carry a ref. With `meaning` also what stands near; `told` hears where that is
+    missing."""
+    asked, sought = question(query, now), bounded(store, key, sought)
+    finding = store.find(key, asked.terms, sought=sought)
+    if meaning is None:
+        return snippets(rank(finding, asked)[:limit], asked)
+    candidates, remark = meaning.judged(store, key, asked, finding, sought)
+    told(remark)
+    return snippets(chosen(candidates)[:limit], asked)
 
 
 def load(
-    store: Store, artifacts: Artifacts, key: Key, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000
-) -> Loaded:
+    store: Store, artifacts: Artifacts, key: Key, ref: str, *, before: int = 0, after: int = 0, by: By = "events",
+    limit: int = 8_000, reach: Where | None = None, redact: Redactor | None = None,
+) -> Loaded:  # fmt: skip
     """A fact is recovered: load. An event with its neighbours, lines of a body, or all that a compaction covers."""
-    place = locate(store, artifacts, key, ref, limit)
+    place = locate(store, artifacts, key, ref, limit, reach)
+    if place.sha256:
+        return read_page(place.shelf, key.tenant, place.sha256, place.ref, limit, redact)
+    events, more = place.events, place.next
     if place.seq:
-        return Loaded(ref=ref, events=widen(store, place.key, place.seq, before, after), next=place.next)
-    if place.events:
-        return Loaded(ref=ref, events=place.events, next=place.next)
-    return read_page(place.shelf, key.tenant, place.sha256, place.ref, limit)
+        wide = widen_rounds if by == "rounds" else widen
+        events, more = page_of(wide(store, place.key, place.seq, before, after), limit, place.ref.session, more)
+    shown = tuple(without_secrets(event, redact) for event in events) if redact else events
+    skip = place.ref.bytes[0] if place.ref.bytes else 0
+    return Loaded(ref=ref, events=shown, next=more, session=place.ref.session, skip=skip)

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import msgspec
+
 from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.drafts import static_tokens
 from foldmark.policy import Policy
@@ -49,11 +51,11 @@ class Framing:
         """The policy for the model that runs: with its own settings, and its prices from the table. `given` rules in
         place of the session's own; without either it goes by the tools."""
         if given is not None:
-            return given.for_model(self.model)
+            return with_tools(given.for_model(self.model), tools)
         plain = self.given or default_policy(tools)
         if self._known[:2] != (plain, self.model):
             self._known = (plain, self.model, plain.for_model(self.model))
-        return self._known[2]
+        return with_tools(self._known[2], tools)
 
     def frame(
         self, state: ScopeState, system: str, tools: Tools, said: Said = Said(), *, is_told: bool = True
@@ -99,7 +101,21 @@ class Framing:
 def default_policy(tools: Tools) -> Policy:
     """coding() when a tool runs or writes, else chat()."""
     for tool in tools:
-        name = str(tool.get("name") or tool.get("function", {}).get("name", ""))
-        if profile_of(name, "{}").role in ("runs", "writes"):
+        if profile_of(_name(tool), "{}").role in ("runs", "writes"):
             return Policy.coding()
     return Policy.chat()
+
+
+def with_tools(policy: Policy, tools: Tools) -> Policy:
+    """The policy with the tools for recall that are among these tools: what a model does not have is not named to
+    it."""
+    recall = policy.recall
+    if recall.named is not None or not (recall.overview_tokens or recall.preload_tokens):
+        return policy
+    names = {_name(tool) for tool in tools}
+    named = tuple(name for name in (recall.search_tool, recall.load_tool) if name in names)
+    return policy.replace(recall=msgspec.structs.replace(recall, named=named))
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("function", {}).get("name", ""))

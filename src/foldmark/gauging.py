@@ -47,7 +47,7 @@ def gauge(view: View, frame: Frame, policy: Policy, now: float) -> Gauge:
     cleaned, changes = clean(view.events, view.mark, policy, view.secret)
     room = room_for(view, frame, policy, cleaned)
     shown = dressed(cleaned, changes)
-    head = head_tokens(view.checkpoint, view.kept, policy.layout, shown, room.static)
+    head = head_tokens(view.checkpoint, view.kept, policy.layout, shown, room.static, policy.recall)
     measured = sizes(view, shown, head, policy, room, now)
     mark = next_mark(view, policy, frame, now, room=room)
     if mark is view.mark:

@@ -21,6 +21,7 @@ def joined(compaction: Report, request: Report) -> Report:
         version=request.version,
         after=request.after,
         changes=request.changes,
+        recalled=request.recalled,
         epoch=request.epoch or compaction.epoch,
         warnings=(*compaction.warnings, *request.warnings),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,8 +11,10 @@ from foldmark.artifacts import Artifacts, MemoryArtifacts
 from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event, images_of
 from foldmark.originals import whole
+from foldmark.reach import reached
 from foldmark.readings import with_calls, words_of
-from foldmark.refs import Ref, artifact_ref, parse
+from foldmark.refs import Ref, artifact_ref, events_ref, parse
+from foldmark.seeking import Where
 from foldmark.store import Key, Store
 
 
@@ -29,25 +32,28 @@ class Place(msgspec.Struct, frozen=True):
     shelf: Any = None
 
 
-def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int) -> Place:
-    """Resolve a ref inside the tenant and user of `key`. Raises NotFound with the reason."""
+def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int, reach: Where | None = None) -> Place:
+    """Resolve a ref inside the tenant and user of `key`. Raises NotFound with the reason.
+
+    With a `reach` only what that allows, as the key's scope sees it: everything else is not found, in the same words as
+    what does not exist. A body by its hash alone must then belong to an event that is seen.
+    """
     address = parse(ref)
+    if address.kind == "call":
+        return _call(store, key, address, reach)
     if address.session:
-        known = {info.session for info in store.sessions(key.tenant, key.user)}
-        if address.session not in known:
-            raise NotFound(ref, f"There is no session {address.session!r} here; `foldmark sessions` lists them.")
-        key = msgspec.structs.replace(key, session=address.session, scope="", sees="all")
+        key = _key_of(store, key, address.session, ref, reach)
     if address.kind == "compaction":
         return _compaction(store, key, address, limit)
     if address.kind == "artifact" and address.name.startswith("sha256:"):
-        sha256 = address.name.removeprefix("sha256:")
-        if not artifacts.has(key.tenant, sha256):
-            raise NotFound(ref)
-        return Place(address, key, sha256=sha256, shelf=artifacts)
+        return _body(store, artifacts, key, address, reach)
+    if address.span and not _is_id(store, key, address.name):
+        return _several(store, key, address, limit)
     event = store.event(key, address.name)
+    if reach and not key.shows(event):
+        raise NotFound(ref)
     if address.is_event and not (address.lines or address.bytes):
-        bodies = [one for one in event.artifacts if one.kind != "image"]  # the event shows their previews
-        return Place(address, key, seq=event.seq, next=artifact_ref(event.seq, bodies[0].number) if bodies else "")
+        return Place(address, key, seq=event.seq, next=_body_ref(event, address.session))
     artifact = _artifact(event, address)
     if artifact and artifact.kind == "image" and not (address.lines or address.bytes):
         return Place(address, key, events=(_picture(whole(event, artifacts, key.tenant), event, artifact),))
@@ -58,6 +64,88 @@ def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int) -
     shelf = MemoryArtifacts()
     sha256 = shelf.put(key.tenant, _whole_text(artifacts, key, event).encode("utf-8", "surrogatepass"))
     return Place(address, key, sha256=sha256, shelf=shelf)
+
+
+def page_of(events: Sequence[Event], limit: int, session: str, more: str) -> tuple[tuple[Event, ...], str]:
+    """The first of the events, about `limit` characters of them, and the ref of the others; `more` when all fit."""
+    count = how_many(events, limit)
+    if count == len(events):
+        return tuple(events), more
+    return tuple(events[:count]), events_ref(events[count].seq, events[-1].seq, session)
+
+
+def how_many(events: Sequence[Event], limit: int) -> int:
+    """How many of the events, from the first on, hold at most `limit` characters; one at least."""
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.text) + sum(len(call.arguments) for call in event.calls)
+        if count and size > limit:
+            return count
+    return len(events)
+
+
+def _key_of(store: Store, key: Key, session: str, ref: str, reach: Where | None) -> Key:
+    """The key of the session that a ref names."""
+    if reach:
+        if (found := reached(store, key, session, reach)) is None:
+            raise NotFound(ref)
+        return found
+    if session not in {info.session for info in store.sessions(key.tenant, key.user)}:
+        raise NotFound(ref, f"There is no session {session!r} here; `foldmark sessions` lists them.")
+    return msgspec.structs.replace(key, session=session, scope="", sees="all")
+
+
+def _is_id(store: Store, key: Key, name: str) -> bool:
+    """Whether a client gave an event this id."""
+    try:
+        return bool(store.event(key, name))
+    except NotFound:
+        return False
+
+
+def _body_ref(event: Event, session: str) -> str:
+    """The first body of which the event shows a preview."""
+    bodies = [one for one in event.artifacts if one.kind != "image"]
+    return artifact_ref(event.seq, bodies[0].number, session) if bodies else ""
+
+
+def _body(store: Store, artifacts: Artifacts, key: Key, address: Ref, reach: Where | None) -> Place:
+    """A body by its hash."""
+    sha256 = address.name.removeprefix("sha256:")
+    if reach and not any(one.sha256 == sha256 for event in store.log(key) for one in event.artifacts):
+        raise NotFound(str(address))
+    if not artifacts.has(key.tenant, sha256):
+        raise NotFound(str(address))
+    return Place(address, key, sha256=sha256, shelf=artifacts)
+
+
+def _call(store: Store, key: Key, address: Ref, reach: Where | None) -> Place:
+    """The newest call of an id with its result. The id of a call in another session is followed by `@` and that
+    session."""
+    log = store.log(key)
+    made = next((event for event in reversed(log) if any(call.id == address.name for call in event.calls)), None)
+    name, _, session = address.name.rpartition("@")
+    if made is None and name:
+        key = _key_of(store, key, session, str(address), reach)
+        return _call(store, key, Ref("call", name, session), reach)
+    if made is None:
+        raise NotFound(str(address), f"No tool call with the id {address.name!r} was made here.")
+    answers = (event for event in log if event.seq > made.seq and event.result)
+    answer = next((event for event in answers if event.result and event.result.call_id == address.name), None)
+    body = _body_ref(answer, address.session) if answer else ""
+    return Place(address, key, events=(made, answer) if answer else (made,), next=body)
+
+
+def _several(store: Store, key: Key, address: Ref, limit: int) -> Place:
+    """A stretch of the log, about `limit` characters of it."""
+    first, last = address.span or (0, 0)
+    if address.lines:
+        raise NotFound(str(address), f"{address}: lines belong to one event; write event:{first}#L1-40, or no lines.")
+    found = [event for event in store.log(key, first, last) if event.role != "control"]
+    if not found:
+        raise NotFound(str(address))
+    events, more = page_of(found, limit, address.session, "")
+    return Place(address, key, events=events, next=more)
 
 
 def _whole_text(artifacts: Artifacts, key: Key, event: Event) -> str:
@@ -93,18 +181,14 @@ def _compaction(store: Store, key: Key, address: Ref, limit: int) -> Place:
             str(address), f"{address} is an undo of every compaction: it covers nothing, all events are raw."
         )
     first, last = address.lines or (1, found.boundary)
-    events: list[Event] = []
-    size = 0
-    covered = store.log(key, first, min(last, found.boundary))
-    for event in covered:
-        size += len(event.text) + sum(len(call.arguments) for call in event.calls)
-        if events and size > limit:
-            break
-        events.append(event)
-    if not events:
+    last = min(last, found.boundary)
+    covered = store.log(key, first, last)
+    if not covered:
         raise NotFound(
             str(address), f"compaction:{found.version} covers event:1-{found.boundary}; nothing is in {address}."
         )
-    more = len(events) < len(covered)
-    next_ = f"compaction:{found.version}#L{covered[len(events)].seq}-{min(last, found.boundary)}" if more else ""
-    return Place(address, key, events=tuple(events), next=next_)
+    count = how_many(covered, limit)
+    more = ""
+    if count < len(covered):
+        more = str(Ref("compaction", str(found.version), address.session, lines=(covered[count].seq, last)))
+    return Place(address, key, events=tuple(covered[:count]), next=more)

@@ -368,9 +368,12 @@ def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
         tally.add(event)
 
 
-def started(log: Log, key: Key, call_id: str, *, own: bool) -> bool:
-    """Whether a child session belongs to what the key sees: the call that started it does. One without a known call
-    belongs to its parent itself (`own`), seen as a whole."""
+def started(log: Log, key: Key, call_id: str, *, own: bool, at: int = 0) -> bool:
+    """Whether a child session belongs to what the key sees: the call that started it does. It was made `at` a seq,
+    where that is known: ids of calls may come again under another key. A child without a known call belongs to its
+    parent itself (`own`), seen as a whole."""
+    if 0 < at <= len(log.events):
+        return key.shows(log.events[at - 1])
     made = log.calls.get(call_id)
     return sees(key.scope, made.key, key.sees) if made else own and key.sees == "all"
 

@@ -41,13 +41,14 @@ class Notices:
         _tell(self.observer, work, "observer")
 
     @contextmanager
-    def looking(self, what: Literal["search", "load"], key: Key, now: float) -> Iterator[Callable[[int, int], None]]:
-        """A search or load; call what it gives with how many hits or events it brought and their characters."""
-        found, started, failed = (0, 0), time.monotonic(), True
+    def looking(self, what: Literal["search", "load"], key: Key, now: float) -> Iterator[Callable[..., None]]:
+        """A search or load; call what it gives with how many hits or events it brought, their characters, and what is
+        to be said of it."""
+        found, started, failed, said = (0, 0), time.monotonic(), True, ""
 
-        def brought(count: int, characters: int) -> None:
-            nonlocal found, failed
-            found, failed = (count, characters), False
+        def brought(count: int, characters: int, remark: str = "") -> None:
+            nonlocal found, failed, said
+            found, failed, said = (count, characters), False, remark
 
         try:
             yield brought
@@ -55,7 +56,7 @@ class Notices:
             if self.observer is not None:
                 looked = Looked(
                     what=what, session=key.session, scope=key.scope, found=found[0], characters=found[1], time=now,
-                    seconds=time.monotonic() - started, failed=failed,
+                    seconds=time.monotonic() - started, failed=failed, remark=said,
                 )  # fmt: skip
                 _tell(self.observer, looked, "observer")
 

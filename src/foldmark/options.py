@@ -179,6 +179,35 @@ class Keep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stay."""
 
 
+class Recall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request says by itself of what it does not show. Nothing, unless a number is given."""
+
+    overview_tokens: int = 0
+    """At the end of the checkpoint, what can be recalled, in at most so many tokens: how many events and since when
+    (from 20 on), with stretches, files and names (from 150 on). It changes only with the checkpoint. 0: off."""
+    preload_tokens: int = 0
+    """Behind the newest event, as an ephemeral suffix: what a search with the newest message of a real user finds, in
+    at most so many tokens. The same for every request of a turn, never recorded, and the first thing that `fit` drops.
+    0: off."""
+    preload_where: Literal["covered", "children", "others", "user"] = "covered"
+    """Where that search looks: in what a compaction covers (`children`: and in sub-agents' sessions), in the user's
+    other sessions, or in all of them. What the request shows raw is never brought."""
+    search_tool: str = "session_search"
+    """Name of the tool that searches, where it has another one."""
+    load_tool: str = "session_load"
+    """Name of the tool that opens a ref, likewise."""
+    named: tuple[str, ...] | None = None
+    """Which of these two overview and preload speak of. None: those that are among the tools of the request."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.named, list):  # as a file gives it; requests remember by these options
+            msgspec.structs.force_setattr(self, "named", tuple(self.named))
+
+    def name_if_there(self, tool: str) -> str:
+        """The tool's name, empty where it must not be spoken of."""
+        return tool if self.named is None or tool in self.named else ""
+
+
 class Retention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long things are kept. Nothing is erased but by `foldmark gc` (or `foldmark.retention`)."""
 
@@ -214,6 +243,8 @@ RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("pace", "minimum_reclaim", 0.0, 100.0),
     ("keep", "share", 0.0, 1.0),
     ("background", "idle_seconds", 0.0, 1e9),
+    ("recall", "overview_tokens", 0, 10_000),
+    ("recall", "preload_tokens", 0, 100_000),
     ("retention", "session_days", 0.0, 1e6),
 )
 """(group, field, least, most): what a number may be."""

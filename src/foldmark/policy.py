@@ -26,6 +26,7 @@ from foldmark.options import (
     Keep,
     Layout,
     Pace,
+    Recall,
     Retention,
     Shape,
     Tail,
@@ -34,7 +35,7 @@ from foldmark.prices import Price, PriceTable, price_of
 
 __all__ = [
     "PRESETS", "RUNS", "Admission", "Background", "Budget", "Cleanup", "Expected", "Keep", "Layout", "Pace", "Policy",
-    "Retention", "Run", "Shape", "Tail",
+    "Recall", "Retention", "Run", "Shape", "Tail",
 ]  # fmt: skip
 
 Run = Literal["inline", "intra_run", "background", "manual"]
@@ -58,6 +59,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pace: Pace = Pace()
     keep: Keep = Keep()
     background: Background = Background()
+    recall: Recall = Recall()
     retention: Retention = Retention()
     prices: Price | None = None
     """Prices of the model. Given, the rent rule decides when; None takes those of `price_table` for the running model;
@@ -226,6 +228,7 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     pace: Pace = Pace()
     keep: Keep = Keep()
     background: Background = Background()
+    recall: Recall = Recall()
     retention: Retention = Retention()
     prices: Price | None = None
     price_table: dict[str, Any] | None = None
@@ -250,7 +253,8 @@ PRESETS: dict[str, Callable[[], Policy]] = {
 
 _GROUPS = {
     "admission": Admission, "cleanup": Cleanup, "tail": Tail, "budget": Budget, "shape": Shape, "layout": Layout,
-    "expected": Expected, "pace": Pace, "keep": Keep, "background": Background, "retention": Retention,
+    "expected": Expected, "pace": Pace, "keep": Keep, "background": Background, "recall": Recall,
+    "retention": Retention,
 }  # fmt: skip
 _CODE = ("triggers", "profiles")
 """Options that are code: they cannot stand in a file."""

@@ -1,7 +1,9 @@
-"""The text of a checkpoint as a request shows it: its own, or framed by the host. Knows nothing of where it stands.
+"""The text of a checkpoint as a request shows it: its own, or framed by the host, with an overview of what can be
+recalled where one is asked for. Knows nothing of where it stands.
 
 What `layout.format` returns stands between our own head and foot, escaped like everything else between them: the text
-is marked as reference whatever the host makes of it, and it is recognised when a caller sends it back.
+is marked as reference whatever the host makes of it, and it is recognised when a caller sends it back. An overview
+stands there, too, behind it: it needs no frame of its own, and leaves with the record.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.errors import PolicyError, words_of_error
-from foldmark.options import Layout
+from foldmark.options import Layout, Recall
+from foldmark.overview import overview_of
 from foldmark.refs import compaction_ref
 from foldmark.render import TAG, escape
 from foldmark.tokens import count
@@ -20,10 +23,10 @@ from foldmark.warm import Recent
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """A text that was made, its tokens, and the function that made it: its place in memory must not be given to another
-    one."""
+    """A text that was made, its tokens, and the function that made it, if any: its place in memory must not be given to
+    another one."""
 
-    function: Callable[[str], str]
+    function: Callable[[str], str] | None
     text: str
     tokens: int
 
@@ -31,31 +34,50 @@ class _Made(msgspec.Struct, frozen=True):
 _memory: Recent[_Made] = Recent()
 
 
-def presented(checkpoint: Checkpoint, layout: Layout) -> str:
-    """The text that is shown; empty when `layout.format` returns nothing but white space.
+NO_RECALL = Recall()
+
+
+def presented(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> str:
+    """The text that is shown; empty when `layout.format` returns nothing but white space and there is no overview.
 
     Raises PolicyError when that function fails, returns no text, or says two things of one checkpoint.
     """
-    if layout.format is None or not checkpoint.text:  # an undo of every compaction leaves no text
-        return checkpoint.text
-    return _made(checkpoint, layout.format).text
+    return _made(checkpoint, layout, recall).text
 
 
-def presented_tokens(checkpoint: Checkpoint, layout: Layout) -> int:
+def presented_tokens(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> int:
     """What the shown text costs. Raises as `presented`."""
-    if layout.format is None or not checkpoint.text:
-        return checkpoint.tokens
-    return _made(checkpoint, layout.format).tokens
+    return _made(checkpoint, layout, recall).tokens
 
 
-def _made(checkpoint: Checkpoint, function: Callable[[str], str]) -> _Made:
-    place = (id(function), checkpoint.text)
+def overview_tokens(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> int:
+    """What the overview takes of that. Raises as `presented`."""
+    if not recall.overview_tokens:
+        return 0
+    return presented_tokens(checkpoint, layout, recall) - presented_tokens(checkpoint, layout)
+
+
+def _made(checkpoint: Checkpoint, layout: Layout, recall: Recall) -> _Made:
+    function, overviews = layout.format, bool(recall.overview_tokens)
+    if not checkpoint.text or (function is None and not overviews):  # an undo of every compaction leaves no text
+        return _Made(None, checkpoint.text, checkpoint.tokens)
+    place = (id(function), checkpoint.text, *((recall, checkpoint.version, checkpoint.extent) if overviews else ()))
     known = _memory.get(place)
     if known is None:
-        text = _framed(checkpoint, function)
+        text = checkpoint.text if function is None else _framed(checkpoint, function)
+        text = _with_overview(text, checkpoint, recall)
         known = _Made(function, text, count(text))
         _memory.put(place, known)
     return known
+
+
+def _with_overview(text: str, checkpoint: Checkpoint, recall: Recall) -> str:
+    """The text with the overview as its last section; in the frame alone where the framing is empty."""
+    section = overview_of(checkpoint, recall)
+    if not section:
+        return text
+    head, middle, foot = _in_three(text or checkpoint.text)
+    return f"{head}{middle if text else ''}{NEXT if text else ''}{section}{foot}"
 
 
 def _framed(checkpoint: Checkpoint, function: Callable[[str], str]) -> str:
@@ -78,6 +100,10 @@ def _asked(function: Callable[[str], str], text: str, checkpoint: Checkpoint) ->
     if not isinstance(framed, str):
         raise PolicyError(f"layout.format returned {framed!r:.200} for {ref}; it must return a text. Nothing was sent.")
     return framed
+
+
+NEXT = "\n\n"
+"""Between two sections of a record."""
 
 
 def _in_three(text: str) -> tuple[str, str, str]:

@@ -20,7 +20,7 @@ import msgspec
 from foldmark.events import ToolCall
 from foldmark.shell import Command, read_command
 
-Role = Literal["reads", "writes", "runs", "searches", "fetches", "plans", "asks", "pays", "other"]
+Role = Literal["reads", "writes", "runs", "searches", "fetches", "plans", "asks", "pays", "recalls", "other"]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -116,6 +116,12 @@ BUILT_IN: tuple[Profile, ...] = (
         "asks",
         one_shot=True,
     ),
+    # Our own, under whatever server's name: what they answer stands in the log already.
+    _tools(
+        "session_search session_load artifact_stat artifact_lines artifact_grep artifact_json artifact_table",
+        "recalls",
+        refetchable=True,
+    ),
     _tools("skill skill_view load_skill read_mcp_resource list_mcp_resources", "reads", refetchable=True),
     # What a sub-agent reports cost a whole run of its own.
     _tools("task agent delegate* spawn* subagent* transfer_to* handoff*", "other", one_shot=True),
@@ -123,6 +129,9 @@ BUILT_IN: tuple[Profile, ...] = (
     _tools("calculate calculator get_time now", "other", refetchable=True),
 )
 UNKNOWN = Profile(names=("*",), role="other", one_shot=True)
+CHILD_SESSION = "child_session"
+"""Under which name of its `meta` a result says that it is the report of a sub-agent, and of which: one-shot, whatever
+the tool is called."""
 
 _VERBS: tuple[tuple[Role, bool, str], ...] = (  # role, refetchable (else one-shot), first words of names
     (

@@ -7,8 +7,21 @@ from typing import Protocol
 
 import msgspec
 
-from foldmark.events import Body, Event, Paste, Reading, Text, ToolCall, ToolResult
-from foldmark.redact import redact_json
+from foldmark.events import (
+    Body,
+    Event,
+    Image,
+    Opaque,
+    Part,
+    Paste,
+    Reading,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from foldmark.evidence import RECALLED
+from foldmark.redact import redact_json, redact_value
 
 
 class Made(Protocol):
@@ -43,6 +56,24 @@ def read(
         text = redact(words_of(event, whole)) if event.role != "control" else ""
         out.append(Reading(event, text, made, call, call_seq, call_key))
     return out
+
+
+def without_recalled(readings: Sequence[Reading], recalls: Callable[[ToolCall], bool]) -> list[Reading]:
+    """Readings in which calls that only bring back what stands in the log, and their results, say nothing: else a
+    search would find earlier searches, and an old error would be a new one."""
+    return [_silent(reading, recalls) for reading in readings]
+
+
+def is_recalled(event: Event, call: ToolCall | None, recalls: Callable[[ToolCall], bool]) -> bool:
+    """Whether a result shows what stands in the log already: it answers such a call, or says so itself."""
+    return event.role == "tool" and (RECALLED in event.meta or (call is not None and recalls(call)))
+
+
+def _silent(reading: Reading, recalls: Callable[[ToolCall], bool]) -> Reading:
+    if is_recalled(reading.event, reading.call, recalls):
+        return msgspec.structs.replace(reading, text="", call=None)
+    calls = tuple(call for call in reading.calls if not recalls(call))
+    return reading if len(calls) == len(reading.calls) else msgspec.structs.replace(reading, calls=calls)
 
 
 def _redacted(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
@@ -82,3 +113,27 @@ def call_text(call: ToolCall) -> str:
     lines = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in arguments.values()]
     named = [f"{name}: {value}" for name, value in zip(arguments, lines, strict=True)]
     return "\n".join([call.name, *named]) if any("\n" in each for each in named) else " ".join([call.name, *named])
+
+
+def without_secrets(event: Event, redact: Callable[[str], str]) -> Event:
+    """The event with labels for its secrets, and without fingerprints: they tell what was said to whoever guesses."""
+    parts = tuple(_part_without_secrets(part, redact) for part in event.parts)
+    meta = {name: redact(value) for name, value in event.meta.items()}
+    return msgspec.structs.replace(event, parts=parts, meta=meta, plain="", chain="")
+
+
+def _part_without_secrets(part: Part, redact: Callable[[str], str]) -> Part:
+    match part:
+        case Text(text=text, raw=raw) | Reasoning(text=text, raw=raw):
+            return msgspec.structs.replace(part, text=redact(text), raw=redact_value(raw, redact))
+        case ToolCall(arguments=arguments):
+            return msgspec.structs.replace(part, arguments=redact_json(arguments, redact))
+        case ToolResult(text=text, images=images):
+            shown = tuple(msgspec.structs.replace(one, url=redact(one.url)) for one in images)
+            return msgspec.structs.replace(part, text=redact(text), images=shown)
+        case Paste(text=text):
+            return msgspec.structs.replace(part, text=redact(text))
+        case Image(url=url):
+            return msgspec.structs.replace(part, url=redact(url))
+        case Opaque(raw=raw):
+            return msgspec.structs.replace(part, raw=redact_value(raw, redact))

@@ -1,4 +1,5 @@
-"""Addresses: `event:812`, `event:812@session`, `artifact:812.2#L10-40`, `artifact:sha256:<hex>`, `compaction:3`.
+"""Addresses: `event:812`, `event:812@session`, `event:812-830`, `artifact:812.2#L10-40`, `artifact:sha256:<hex>`,
+`compaction:3`, `call:<id>`.
 
 Knows only their spelling. Refs are rendered when a request is assembled, never stored inside previews.
 """
@@ -14,10 +15,11 @@ from foldmark.errors import NotFound
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A parsed address. `name` is a seq, a client's event id, a compaction number or `sha256:<hex>`; `number`
-    counts artifacts of one event; `lines` (1-based, inclusive) or `bytes` (0-based, end exclusive) is the range."""
+    """A parsed address. `name` is a seq, two seqs (`812-830`: all from the one to the other), a client's event id, a
+    compaction number, `sha256:<hex>` or the id of a tool call; `number` counts artifacts of one event; `lines`
+    (1-based, inclusive) or `bytes` (0-based, end exclusive) is the range: of several events, in the first of them."""
 
-    kind: Literal["event", "artifact", "compaction"]
+    kind: Literal["event", "artifact", "compaction", "call"]
     name: str
     session: str = ""
     number: int = 1
@@ -33,6 +35,12 @@ class Ref(msgspec.Struct, frozen=True):
         """The per-session number, or None when the name is a client's id or a hash."""
         return int(self.name) if _NUMBER.fullmatch(self.name) else None
 
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last seq of a ref to several events, else None."""
+        found = _SPAN.fullmatch(self.name) if self.kind == "event" else None
+        return (int(found[1]), int(found[2])) if found and 0 < int(found[1]) <= int(found[2]) else None
+
     def __str__(self) -> str:
         number = f".{self.number}" if self.number > 1 else ""
         session = f"@{self.session}" if self.session else ""
@@ -47,6 +55,7 @@ class Ref(msgspec.Struct, frozen=True):
 # Digits of other scripts and numbers that no session reaches are no numbers here: `int` refuses some of them.
 _DIGITS = "[0-9]{1,18}"
 _NUMBER = re.compile(_DIGITS)
+_SPAN = re.compile(rf"({_DIGITS})-({_DIGITS})")
 _RANGE = re.compile(rf"#([LB])({_DIGITS})(?:-({_DIGITS}))?$")
 _HEAD = re.compile(r"^(event|artifact|compaction):(?://)?(.+)$", re.DOTALL)
 _NUMBERED = re.compile(rf"^({_DIGITS})\.({_DIGITS})$")
@@ -57,6 +66,8 @@ def parse(text: str) -> Ref:
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return Ref("event", text)
+    if text.startswith("call:") and len(text) > len("call:"):
+        return Ref("call", text.removeprefix("call:"))  # whatever an id holds, it is the id
     head = _HEAD.match(text)
     if not head:
         raise NotFound(text, f"{text!r} is no ref. Refs look like event:12, artifact:12#L10-40 or compaction:3.")
@@ -81,6 +92,11 @@ def parse(text: str) -> Ref:
 
 def event_ref(seq: int, session: str = "") -> str:
     return str(Ref("event", str(seq), session))
+
+
+def events_ref(first: int, last: int, session: str = "", start: int = 0, stop: int = 0) -> str:
+    """Several events; with `stop` the first of them from byte `start` to `stop` of its words."""
+    return str(Ref("event", f"{first}-{last}", session, bytes=(start, stop) if stop else None))
 
 
 def artifact_ref(seq: int, number: int = 1, session: str = "") -> str:

@@ -19,6 +19,7 @@ from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.seeking import Finding, Piece, Sought
 from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, Store, View, Work
+from foldmark.vectors import Unwritten, Vectors, vectors_of
 
 _NOTHING = Raising()
 
@@ -51,6 +52,12 @@ class Rehearsal:
     @property
     def artifacts(self) -> Artifacts:
         return self._store.artifacts
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """The store's, to read alone."""
+        inner = vectors_of(self._store)
+        return Unwritten(inner) if inner else None
 
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
         row = self.open(key)

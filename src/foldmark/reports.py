@@ -124,7 +124,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     how long it took. `value` and `threshold` are those of the trigger, in its own unit. `events` and `tokens` are what
     was newly covered, `events` as a count; `sent` is the request that would have gone out without it: less than
     `before` where cleanup would have taken something all the same. `checkpoint` is the size of the checkpoint that was
-    written. `failure` says in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or
+    written. `recalled` are the refs of what a request brings by itself from earlier (`policy.recall.preload_tokens`).
+    `failure` says in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or
     `invalid`: the checkpoint itself did not pass validation)."""
 
     outcome: Outcome
@@ -149,6 +150,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: int = 0
     epoch: str = ""
     changes: tuple[Change, ...] = ()
+    recalled: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     mode: str = "code"
@@ -177,7 +179,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One search or load: `what`, how many hits or events it brought, the characters of their text, how long it took.
-    Never the query, never text."""
+    Never the query, never text. `remark` says where a search was by words alone, or by vectors of a part alone, though
+    an embedder was given."""
 
     what: Literal["search", "load"]
     session: str
@@ -187,6 +190,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: float = 0.0
     seconds: float = 0.0
     failed: bool = False
+    remark: str = ""
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

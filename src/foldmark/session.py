@@ -20,6 +20,7 @@ from foldmark.asking import Ask, Model
 from foldmark.control import Control, Setting
 from foldmark.drafts import Request
 from foldmark.driving import drive
+from foldmark.embedding import Embedder
 from foldmark.errors import BudgetExceeded
 from foldmark.events import Event
 from foldmark.explain import entries
@@ -31,19 +32,23 @@ from foldmark.lineage import caught_up, described, finite, insisted, located, of
 from foldmark.memory import MemoryStore
 from foldmark.noticing import Notices
 from foldmark.offering import checked, events_of, wire_of
+from foldmark.opening import Opened, open_body
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
 from foldmark.raising import RAISING
+from foldmark.recalling import log_overview
+from foldmark.redact import redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
-from foldmark.retrieval import Hit, Loaded
+from foldmark.retrieval import By, Hit, Loaded, Meaning
 from foldmark.saving import saved_by
 from foldmark.seeking import Sought, Where
 from foldmark.sharing import keyed
 from foldmark.store import Context, Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
+from foldmark.vectors import Embedded, embed
 from foldmark.watching import misses_text
 from foldmark.written import without_checkpoint
 
@@ -74,6 +79,7 @@ class Session:
     `on_report` is called with the report of every attempt at a compaction, due or not, `observer` with everything that
     can be counted (`foldmark.reports.Observation`; never text). `around` sees each plan before it is carried out.
     `hooks` change, tag or hold back what comes in and what is read (`foldmark.hooked`; a service wraps its store once).
+    `embedder` (`foldmark.embedding`) lets `search` find what says the same in other words, once `embed` was called.
     A session that is not there is made, but not with `create=False`: that raises NotFound.
     """
 
@@ -87,7 +93,7 @@ class Session:
         scope: str = "", sees: Sees = "all", clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid4().hex[:12], around: Around | None = None,
         hooks: Sequence[EventHooks] = (), on_report: Callable[[Report], Any] | None = None,
-        observer: Observer | None = None, create: bool = True,
+        observer: Observer | None = None, embedder: Embedder | None = None, create: bool = True,
     ) -> None:  # fmt: skip
         checked(session, store, policy, hooks, scope, sees)
         place: Store = store if store is not None else MemoryStore()
@@ -97,6 +103,7 @@ class Session:
         self.lock = threading.RLock()
         self._root, self._clock, self._new_id = session, finite(clock), new_id
         self._notices = Notices(on_report, observer)
+        self._meaning = Meaning(embedder) if embedder is not None else None
         self._kept: Policy | None = None  # the policy that was kept with the session
         self._out = Outgoing(self.store, self.artifacts, policy, self._clock, self._notices, around)
         key = Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)
@@ -126,6 +133,15 @@ class Session:
     def control(self) -> Control:
         """What people do: plan and preview, pin, edit, undo and adopt, history, delete."""
         return Control(self._setting, lock=self.lock, on_report=self._notices.report if self._notices else None)
+
+    def alike(self) -> dict[str, Any]:
+        """Options with which another session of the same user is opened like this one: its store, artifacts and policy,
+        clock, ids and listeners, and the tenant and user. Not its scope, and not its summarizer (an attribute)."""
+        return {
+            "store": self.store, "artifacts": self.artifacts, "policy": self._out.given, "tenant": self.key.tenant,
+            "user": self.key.user, "clock": self._clock, "new_id": self._new_id, "on_report": self._notices.on_report,
+            "observer": self._notices.observer, "embedder": self._meaning.embedder if self._meaning else None,
+        }  # fmt: skip
 
     def _setting(self) -> Setting:
         """The session as it stands, for its control."""
@@ -335,20 +351,68 @@ class Session:
         """
         sought = Sought(where=where, **limits)
         with self._notices.looking("search", self.key, self._clock()) as brought:
-            hits = flows.search(self.store, self.key, query, now=self._clock(), limit=limit, sought=sought)
-            brought(len(hits), sum(len(hit.snippet) for hit in hits))
+            remarks: list[str] = []
+            hits = flows.search(
+                self.store, self.key, query, now=self._clock(), limit=limit, sought=sought, meaning=self._meaning,
+                told=remarks.append,
+            )  # fmt: skip
+            brought(len(hits), sum(len(hit.snippet) for hit in hits), " ".join(remarks))
         return hits
 
-    def load(self, ref: str, *, before: int = 0, after: int = 0, limit: int = 8_000) -> Loaded:
-        """Open a ref: an event with its neighbours (`before`, `after` count events), lines or bytes of an artifact,
-        or all that a compaction covers. At most `limit` characters of text a page; `next` is the ref to go on.
+    def embed(self, *, limit: int = 256, where: Where = "session") -> Embedded:
+        """Give vectors to at most `limit` pieces of what a search of `where` may bring, by the embedder of the session;
+        for a worker or an idle moment, never needed: a search uses what is there. Call it again while it says `left`.
+        Without an embedder nothing is done.
+
+        Raises EmbedderFailed; what was done before is kept.
+        """
+        if self._meaning is None:
+            return Embedded()
+        return embed(self.store, self.key, self._meaning.embedder, limit=limit, where=where)
+
+    def overview(self, tokens: int = 500, *, search: str = "session_search", load: str = "session_load") -> str:
+        """What the scope's log holds, in at most `tokens`, for a prompt of your own: how many events, artifacts and
+        compactions there are and since when, the telling words of each stretch, files and names, with refs. Marked as
+        reference, empty for an empty log.
+
+        `search` and `load` are the names of the tools that the model has (empty: it has none). For the requests that
+        are built here there is `policy.recall.overview_tokens`.
+        """
+        with self.lock:
+            return log_overview(self.store, self.key, tokens, search=search, load=load)
+
+    def load(
+        self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
+        reach: Where | None = None, redact: bool = False,
+    ) -> Loaded:  # fmt: skip
+        """Open a ref: an event with its neighbours (`before` and `after` count events, or whole rounds), several events
+        (`event:12-20`), a tool call with its result (`call:<id>`), lines or bytes of an artifact, or all that a
+        compaction covers. At most `limit` characters of text a page, and of events as many as hold about that; `next`
+        is the ref to go on.
+
+        What is opened is the original. With `redact` its secrets are labels, as the policy says. A `reach` (as `where`
+        of a search) allows only what that place holds, as the scope sees it: for refs that a model gives.
 
         Raises NotFound.
         """
+        hide = redactor(self.store.view(self.key).secret, self.policy.redact) if redact else None
         with self._notices.looking("load", self.key, self._clock()) as brought:
-            found = flows.load(self.store, self.artifacts, self.key, ref, before=before, after=after, limit=limit)
+            found = flows.load(
+                self.store, self.artifacts, self.key, ref, before=before, after=after, by=by, limit=limit, reach=reach,
+                redact=hide,
+            )  # fmt: skip
             brought(len(found.events), len(found.text))
         return found
+
+    def open(self, ref: str, *, reach: Where | None = None, redact: bool = False) -> Opened:
+        """Open a body to look into it piece by piece with the functions of `foldmark.opening`: an artifact, the whole
+        text of an event, the result of a call (`call:<id>`), or lines of one. Nothing is read yet, so it may have any
+        size. `reach` and `redact` are those of `load`.
+
+        Raises NotFound; PolicyError for several events and compactions, which are no body.
+        """
+        hide = redactor(self.store.view(self.key).secret, self.policy.redact) if redact else None
+        return open_body(self.store, self.artifacts, self.key, ref, reach=reach, redact=hide)
 
     def peek(self, wire: Any = None) -> Request:
         """The next request as it would go out now. Nothing is stored and nothing is compacted."""

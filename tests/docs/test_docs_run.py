@@ -11,7 +11,10 @@ from pages import COLUMNS, PAGES, ROOT, Shown, blocks, expect, name_of, renewed,
 
 RUNNABLE = [page for page in PAGES if {block.language for block in blocks(page)} & {"python", "console", "toml"}]
 SHOWN = ("python", "output", "console", "toml", "json", "text")
-NEEDS = {"docs/how-to/observe-with-opentelemetry.md": "opentelemetry.sdk"}
+NEEDS = {
+    "docs/how-to/observe-with-opentelemetry.md": "opentelemetry.sdk",
+    "docs/how-to/serve-recall-over-mcp.md": "mcp",
+}
 """Pages about an extra: without it they are skipped, as their readers would have it."""
 
 

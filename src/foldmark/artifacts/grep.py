@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex  # type: ignore[import-untyped]
 
@@ -23,7 +23,21 @@ ENDLESS_BYTES = 1 << 22
 
 
 def grep(stretches: Iterator[bytes], search: Search, limit: int, seconds: float) -> Iterator[tuple[int, bytes]]:
-    """(line number, line without its end) of at most `limit` matching lines. Raises StoreError when late."""
+    """(line number, line without its end) of at most `limit` matching lines. Raises OutOfTime when late."""
+    return ((found.number, found.line) for found in matches(stretches, search, limit, seconds))
+
+
+class Match(NamedTuple):
+    """A line that matched: its number, the line without its end (of an endless one the bytes around the match), and
+    where in these the match begins."""
+
+    number: int
+    line: bytes
+    place: int
+
+
+def matches(stretches: Iterator[bytes], search: Search, limit: int, seconds: float) -> Iterator[Match]:
+    """At most `limit` matching lines, in order. Raises OutOfTime when `seconds` have passed."""
     until, number, last = time.monotonic() + seconds, 0, 0
     for batch in _batches(stretches):
         if limit <= 0:
@@ -31,9 +45,9 @@ def grep(stretches: Iterator[bytes], search: Search, limit: int, seconds: float)
         if search.may_match(batch, until, number + 1):
             lines = batch.split(b"\n")
             for at, line in enumerate(lines if lines[-1] else lines[:-1], number + 1):
-                if limit > 0 and at != last and (found := search.line(line, until, at)) is not None:
+                if limit > 0 and at != last and (found := search.line(line, until, at)):
                     limit, last = limit - 1, at
-                    yield at, found
+                    yield found
         number += batch.count(b"\n")
 
 
@@ -59,7 +73,7 @@ class Search:
     backtracks.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
         if not pattern or len(pattern) > LONGEST_PATTERN:
             raise PolicyError(f"grep: a pattern has 1 to {LONGEST_PATTERN} characters; this has {len(pattern)}.")
         if _HUGE_REPEAT.search(pattern):
@@ -67,13 +81,14 @@ class Search:
         self.pattern = pattern
         self.literal = b""
         self.many: Any = None
-        if not re.search(r"[\\^$.|?*+()\[\]{}]", pattern):
+        if not ignore_case and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern):
             self.literal = pattern.encode("utf-8", "surrogatepass")
             return
+        flags = regex.IGNORECASE if ignore_case else 0
         try:
-            self.compiled = regex.compile(pattern)
+            self.compiled = regex.compile(pattern, flags)
             if not _SEES_BEYOND.search(pattern):
-                self.many = regex.compile(pattern, regex.MULTILINE)
+                self.many = regex.compile(pattern, flags | regex.MULTILINE)
         except (regex.error, RecursionError, OverflowError, ValueError) as error:
             raise PolicyError(f"grep: {pattern!r} is no regular expression ({error}).") from error
 
@@ -85,15 +100,15 @@ class Search:
             return self.literal in batch
         return self.many is None or self._place(self.many, batch, until, number) >= 0
 
-    def line(self, line: bytes, until: float, number: int) -> bytes | None:
+    def line(self, line: bytes, until: float, number: int) -> Match | None:
         """The matching line, shortened round the match when it is endless; None when it does not match."""
         place = line.find(self.literal) if self.literal else self._place(self.compiled, line, until, number)
         if place < 0:
             return None
         if len(line) <= LONGEST_LINE:
-            return line
+            return Match(number, line, place)
         start = max(0, place - LONGEST_LINE // 2)
-        return line[start : start + LONGEST_LINE]
+        return Match(number, line[start : start + LONGEST_LINE], place - start)
 
     def _place(self, compiled: Any, line: bytes, until: float, number: int) -> int:
         left = until - time.monotonic()
@@ -106,10 +121,18 @@ class Search:
             raise self._late(number) from None
         return len(text[: found.start()].encode("utf-8", "surrogateescape")) if found else -1
 
-    def _late(self, number: int) -> StoreError:
-        return StoreError(
-            f"grep for {self.pattern!r} ran out of time at line {number}. Look for plain text, or read lines by number."
+    def _late(self, number: int) -> OutOfTime:
+        return OutOfTime(self.pattern, number)
+
+
+class OutOfTime(StoreError):
+    """A search was stopped by its deadline. `line` is where: all lines before it were looked at."""
+
+    def __init__(self, pattern: str, line: int) -> None:
+        super().__init__(
+            f"grep for {pattern!r} ran out of time at line {line}. Look for plain text, or read lines by number."
         )
+        self.line = line
 
 
 # What may tell a line alone from the same line among others: groups with a question mark, anchors of the

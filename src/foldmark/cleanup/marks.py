@@ -25,6 +25,7 @@ from foldmark.drafts import MESSAGE_OVERHEAD
 from foldmark.events import Event, Reasoning
 from foldmark.policy import Cleanup, Policy
 from foldmark.profiles import Profile, profile_of_call
+from foldmark.recalls import tool_profiles
 from foldmark.reports import Change
 from foldmark.rounds import border, is_thinking
 from foldmark.store import Frame, View
@@ -97,7 +98,7 @@ def options_of(policy: Policy) -> str:
 
 
 def _extra(policy: Policy) -> tuple[Profile, ...]:
-    return policy.profiles
+    return tool_profiles(policy)
 
 
 @lru_cache(maxsize=64)
@@ -211,7 +212,7 @@ def _could_go(events: Sequence[Event], old: Mark, new: Mark, policy: Policy) -> 
             kept -= index < first
         elif event.role == "assistant":
             for call in event.calls:
-                if (size := waiting.pop(call.id, 0)) and not profile_of_call(call, policy.profiles).one_shot:
+                if (size := waiting.pop(call.id, 0)) and not profile_of_call(call, _extra(policy)).one_shot:
                     total += size
             if index >= first and any(isinstance(part, Reasoning) for part in event.parts):
                 total += event.tokens

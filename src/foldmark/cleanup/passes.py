@@ -18,6 +18,7 @@ from foldmark import tokens
 from foldmark.cleanup.hiding import Hiding
 from foldmark.drafts import without_thinking
 from foldmark.events import Event, Image, Part, Reasoning, Text, ToolCall, ToolResult
+from foldmark.evidence import RECALLED, remembered
 from foldmark.kinds import (
     denial,
     error_lines,
@@ -31,11 +32,22 @@ from foldmark.kinds import (
 )
 from foldmark.kinds.base import clip
 from foldmark.policy import Cleanup
-from foldmark.profiles import Profile, headline, path_of, paths_of, profile_of_call, range_of
+from foldmark.profiles import (
+    CHILD_SESSION,
+    UNKNOWN,
+    Profile,
+    headline,
+    path_of,
+    paths_of,
+    profile_of,
+    profile_of_call,
+    range_of,
+)
+from foldmark.recalls import BUILT_IN_NAMES
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 
-VERSION = "3"
+VERSION = "4"
 """Rises whenever a pass decides or words anything differently: that is an epoch."""
 
 BOUND = "thinking that its provider refuses behind another prefix"
@@ -100,7 +112,14 @@ def _results(marked: Sequence[Event], profiles: tuple[Profile, ...]) -> Iterator
         calls.update((call.id, call) for call in event.calls)
         if event.role == "tool" and (result := event.result):
             call = calls.get(result.call_id)
-            yield Seen(index, event, result, call, profile_of_call(call, profiles))
+            yield Seen(index, event, result, call, _profile(event, call, profiles))
+
+
+def _profile(event: Event, call: ToolCall | None, profiles: tuple[Profile, ...]) -> Profile:
+    """What is known of the call, but for results that say of themselves what they are."""
+    if CHILD_SESSION in event.meta:
+        return UNKNOWN
+    return profile_of(BUILT_IN_NAMES[0]) if RECALLED in event.meta else profile_of_call(call, profiles)
 
 
 def _old_results(old: Sequence[Seen], options: Cleanup) -> Iterator[tuple[int, str]]:
@@ -225,7 +244,7 @@ def _shorter(
     """The result as one line, and why; None when it stays. Refusals stay: they are short, and bind the
     agent."""
     result, event = one.result, one.event
-    is_poll = reason.startswith("poll ")
+    is_poll, what = reason.startswith("poll "), "result"
     if event.tokens < (min(_POLL_TOKENS, options.minimum_tokens) if is_poll else options.minimum_tokens):
         return None
     if result.images:
@@ -234,17 +253,23 @@ def _shorter(
         text, reason = "[no output but blanks and progress]", "noise"
     elif not reason or denial(result.text):
         return None
+    elif one.profile.role == "recalls":
+        text, what = remembered(result.text) or _demoted(one, "", profiles, hide), RECALLED
     elif is_poll:
         text = hide.redact(f"[{reason}: {_last_words(hide.whole(result.text))}]")
     else:
-        relation = f"; {reason}" if reason != "old result" else ""
-        call = hide.call(one.call)  # secrets go before anything is cut: half a key is not recognised
-        text = hide.redact(f"[{headline(call, profiles)}: {_line(one, call, hide)}{relation}]")
+        text = _demoted(one, f"; {reason}" if reason != "old result" else "", profiles, hide)
     size = tokens.count(text)
     if size + _REF_TOKENS > event.tokens * 0.75:  # less is not worth a line that hides something
         return None
     part = ToolResult(result.call_id, text, result.name, result.is_error, (), result.artifact)
-    return _with_parts(event, tuple(part if old is result else old for old in event.parts), size, "result"), reason
+    return _with_parts(event, tuple(part if old is result else old for old in event.parts), size, what), reason
+
+
+def _demoted(one: Seen, relation: str, profiles: tuple[Profile, ...], hide: Hiding) -> str:
+    """What the call was, and its outcome."""
+    call = hide.call(one.call)  # secrets go before anything is cut: half a key is not recognised
+    return hide.redact(f"[{headline(call, profiles)}: {_line(one, call, hide)}{relation}]")
 
 
 def _last_words(text: str) -> str:

@@ -10,12 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from foldmark.cli import doctor_command, output
+from foldmark.cli.artifact_command import artifact
 from foldmark.cli.clean_command import gc
 from foldmark.cli.compacting import Asked, compact_session, compact_transcript
 from foldmark.cli.edit_command import edit, undo
 from foldmark.cli.endings import EXIT_CODES, fail
 from foldmark.cli.files import check_folder, write_whole
 from foldmark.cli.history_command import history
+from foldmark.cli.load_command import load
+from foldmark.cli.mcp_command import mcp
 from foldmark.cli.options import (
     DEFAULT_DB,
     WIRE_NAMES,
@@ -42,12 +45,12 @@ from foldmark.cli.options import (
 from foldmark.cli.place import Place
 from foldmark.cli.plan_command import plan, preview
 from foldmark.cli.scopes_command import scopes
+from foldmark.cli.search_command import search
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
 from foldmark.cli.work import export_session, import_transcript, next_request
 from foldmark.cli.worker_command import queue, work
 from foldmark.errors import FoldmarkError
-from foldmark.seeking import Where
 
 app = typer.Typer(
     name="foldmark",
@@ -211,57 +214,10 @@ app.command()(preview)
 app.command()(history)
 app.command()(edit)
 app.command()(undo)
-
-
-@app.command()
-def search(
-    query: Annotated[str, typer.Argument(help="Words, names, a path, an error message …")],
-    limit: Annotated[int, typer.Option("--limit", help="How many hits at most.", min=1, max=200)] = 10,
-    where: Annotated[
-        Where, typer.Option("--where", help="session, children (and its sub-agents) or user.")
-    ] = "session",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
-    as_json: AsJson = False,
-) -> None:
-    """Find events and artifacts of the session, also those no request holds any more."""
-    try:
-        opened = Place(db, session).open(scope=scope, sees=sees)
-        hits = opened.search(query, limit=limit, where=where)
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
-    if as_json:
-        say_json([output.hit_json(hit) for hit in hits])
-    else:
-        output.print_scope(opened.key)
-        output.print_hits(query, hits)
-
-
-@app.command()
-def load(
-    ref: Annotated[str, typer.Argument(help="event:12, artifact:12#L10-40, compaction:3 …")],
-    before: Annotated[int, typer.Option("--before", help="Events before it.", min=0)] = 0,
-    after: Annotated[int, typer.Option("--after", help="Events after it.", min=0)] = 0,
-    lines: Annotated[str, typer.Option("--lines", help="Line range, e.g. 10-40.")] = "",
-    bytes: Annotated[str, typer.Option("--bytes", help="Byte range, e.g. 0-4096.")] = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
-    as_json: AsJson = False,
-) -> None:
-    """Open a ref: an event, lines of an artifact, or everything a compaction covers."""
-    try:
-        address = output.ranged(ref, lines, bytes)
-        loaded = Place(db, session).open(scope=scope, sees=sees).load(address, before=before, after=after)
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
-    if as_json:
-        say_json(output.loaded_json(loaded))
-    else:
-        output.print_loaded(loaded)
+app.command()(mcp)
+app.command()(search)
+app.command()(load)
+app.add_typer(artifact)
 
 
 @app.command()

@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text as Text_
 
 from foldmark.cli.place import is_whole, whose
-from foldmark.cli.terminal import Terminal, say, terminal, visible
+from foldmark.cli.terminal import Terminal, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Attempt, Entry
-from foldmark.retrieval import Hit, Loaded
 from foldmark.store import Key
 
 
@@ -36,12 +35,12 @@ def ranged(ref: str, lines: str, bytes_: str) -> str:
 # -- JSON values
 
 
-def event_json(event: Event) -> dict[str, Any]:
-    """An event as JSON; names the refs of its artifacts."""
+def event_json(event: Event, session: str = "") -> dict[str, Any]:
+    """An event as JSON; names the refs of its artifacts. `session` is its session where that is not the one asked."""
     value: dict[str, Any] = msgspec.to_builtins(event)
-    value["ref"] = event_ref(event.seq)
+    value["ref"] = event_ref(event.seq, session)
     value["role"] = event.role
-    value["artifacts"] = [artifact_ref(event.seq, artifact.number) for artifact in event.artifacts]
+    value["artifacts"] = [artifact_ref(event.seq, artifact.number, session) for artifact in event.artifacts]
     return value
 
 
@@ -55,33 +54,12 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
-    return {
-        "ref": hit.ref,
-        "date": hit.date,
-        "speaker": hit.speaker,
-        "snippet": hit.snippet,
-        "score": hit.score,
-        "session": hit.session or None,
-        "at": hit.at or None,
-    }
-
-
-def loaded_json(loaded: Loaded) -> dict[str, Any]:
-    out: dict[str, Any] = {"ref": loaded.ref}
-    if loaded.events:
-        out["events"] = [event_json(event) for event in loaded.events]
-    else:
-        out["text"] = loaded.text
-    out["next"] = loaded.next or None
-    return out
-
-
 # -- readable text
 
 
-def event_text(event: Event, *, limit: int = 0) -> str:
-    """An event as people read it: a head line with its ref, then its parts. `limit` cuts each part (characters)."""
+def event_text(event: Event, *, limit: int = 0, session: str = "") -> str:
+    """An event as people read it: a head line with its ref, then its parts. `limit` cuts each part (characters);
+    `session` is its session where that is not the one asked."""
 
     def cut(text: str) -> str:
         if not limit or len(text) <= limit:
@@ -89,7 +67,7 @@ def event_text(event: Event, *, limit: int = 0) -> str:
         return f"{text[:limit].rstrip()} … ({len(text) - limit:,} more characters)"
 
     who = event.role if event.origin in ("user", "agent", "tool", "control") else f"{event.role}, injected"
-    ref = f"[{event_ref(event.seq)}] " if event.seq else ""
+    ref = f"[{event_ref(event.seq, session)}] " if event.seq else ""
     lines = [f"{ref}{who}"]
     for part in event.parts:
         match part:
@@ -103,7 +81,7 @@ def event_text(event: Event, *, limit: int = 0) -> str:
                 lines.append(f"(image {kind or url})")
             case Opaque(provider=provider, raw=raw):
                 lines.append(f"({provider} {cut(json.dumps(raw, ensure_ascii=False, default=str))})")
-    lines += [f"(whole body: {artifact_ref(event.seq, a.number)}, {a.lines:,} lines)" for a in event.artifacts]
+    lines += [f"(whole body: {artifact_ref(event.seq, a.number, session)}, {a.lines:,} lines)" for a in event.artifacts]
     return "\n".join(line for line in lines if line)
 
 
@@ -261,25 +239,3 @@ def _groups(found: Sequence[Entry], every: bool) -> list[list[Entry]]:
         else:
             groups.append([entry])
     return groups
-
-
-def print_hits(query: str, hits: Sequence[Hit]) -> None:
-    out = terminal()
-    if not hits:
-        out.tell(f"No event matches {query!r}. Try fewer or other words, or a name as it was written.")
-    for hit in hits:
-        where = f" in {hit.session}" if hit.session else ""
-        out.tell(
-            f"{hit.at or hit.ref}{where} · {hit.speaker} · {hit.date or 'no date'} · {hit.score:.2f}",
-            "bold",
-        )
-        out.tell(f"{hit.snippet}\n")
-
-
-def print_loaded(loaded: Loaded) -> None:
-    if loaded.events:
-        say("\n\n".join(event_text(event) for event in loaded.events))
-    else:
-        say(loaded.text, end="" if loaded.text.endswith("\n") else "\n")
-    if loaded.next:
-        terminal().tell(f"next: {loaded.next}", "dim")

@@ -12,6 +12,7 @@ from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.seeking import Finding, Piece, Sought
 from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, Store, View, Work
+from foldmark.vectors import Vectors, vectors_of
 
 
 class Forwarding:
@@ -83,6 +84,11 @@ class Forwarding:
     @property
     def artifacts(self) -> Artifacts:
         return self.inner.artifacts
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """Where the inner store keeps vectors, if it does."""
+        return vectors_of(self.inner)
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         self.inner.sent(key, state, expected=expected)

@@ -108,6 +108,11 @@ class Reader:
         these was changed, only what still stands in them. The scope's own rule is the store's (`Log.shows`)."""
         return [fact for fact in facts if self._holds(fact)]
 
+    def altered(self) -> set[int]:
+        """The seqs that are withheld or changed, and those of the results of such calls."""
+        seqs = {*self.withheld, *self.changed}
+        return seqs | {seq for seq, call in self._asked.items() if call in seqs}
+
     def found(self, found: Found) -> Found | None:
         """A match as this reader sees it, None where it must not be found."""
         piece = self._piece(found)

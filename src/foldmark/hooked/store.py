@@ -21,6 +21,7 @@ from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.landing import Line
 from foldmark.hooked.leaving import Left, without_held
 from foldmark.hooked.readers import READERS, Readers
+from foldmark.hooked.shielding import HookedVectors
 from foldmark.hooked.showing import through
 from foldmark.hooked.values import EventHooks, HeldBack, Landed
 from foldmark.log import newest
@@ -28,6 +29,7 @@ from foldmark.refs import event_ref
 from foldmark.salience import Tally
 from foldmark.seeking import Finding, Found, Piece, Sought
 from foldmark.store import Context, Key, Raising, SessionInfo, Store, View, Work
+from foldmark.vectors import Vectors, vectors_of
 
 FIRST = 50
 """Events among which the first words of a user mostly stand."""
@@ -211,6 +213,12 @@ class HookedStore(Forwarding):
                 near = tuple(one for found in finding.near if (one := self._found(key, found)))
                 return msgspec.structs.replace(finding, found=tuple(shown[: max(0, limit)]), near=near)
             asked *= 2
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """The inner store's, without what the reader is not shown; None where the inner store keeps none."""
+        inner = vectors_of(self.inner)
+        return HookedVectors(inner, self.inner, self._readers) if inner and self._reads else inner
 
     def _found(self, key: Key, found: Found) -> Found | None:
         if found.session:

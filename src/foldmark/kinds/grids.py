@@ -38,7 +38,7 @@ class Table:
 
 _NAME = re.compile(r"\ufeff?[\w .,()/%#$&'@:*+?\[\]<>-]{1,80}\Z")
 _CODE = re.compile(r"[{};]\s*\Z|^\s*(?:#|//|import |from |def |return |[<\[{(])")
-_DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV with semicolons", "|": "table with bars"}
+DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV with semicolons", "|": "table with bars"}
 
 
 def record_pattern(delimiter: str) -> re.Pattern[str]:
@@ -63,7 +63,7 @@ def split_record(record: str, delimiter: str) -> list[str]:
 def delimited(text: str) -> Table | None:
     """CSV, TSV, and lines with semicolons or bars; None when the first records do not agree on their cells."""
     first, _, _ = text[:20_000].partition("\n")
-    for delimiter, form in _DELIMITERS.items():
+    for delimiter, form in DELIMITERS.items():
         if delimiter in first and _agrees(text, delimiter):
             return _delimited(text, delimiter, form)
     return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from foldmark.checkpoint import Checkpoint, Fact, Unit
 from foldmark.dates import stamp
+from foldmark.embedding import Vector
 from foldmark.log import Log, Viewpoint, count_event, fitting, inherit
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
@@ -23,12 +24,14 @@ class Row:
     def __init__(self, name: Name, info: SessionInfo, parent: Row | None) -> None:
         self.name, self.info, self.parent = name, info, parent
         inherits = parent is not None and info.kind == "fork"
+        self.root: Row = parent.root if parent and inherits else self  # the first of those that were forked from it
         self.limit = info.parent_seq if inherits else 0
         self.fact_limit = len(parent.facts) if parent and inherits else 0
         self.log: Log = parent.log.upto(self.limit, name[2]) if parent and inherits else Log(name[2])
         self.facts: list[Fact] = []
         self.units: list[Unit] = []
         self.pieces: list[Piece] = []
+        self.numbers: list[int] = []  # of the pieces, in the order in which the whole store got them
         self.counted = 0
         self.tally = Tally()
         self.postings: dict[str, list[int]] = {}
@@ -38,6 +41,7 @@ class Row:
         self.states: dict[Viewpoint, ScopeState] = {}
         self.attempts: dict[Viewpoint, list[Attempt]] = {}
         self.written: dict[str, str] = {}
+        self.vectors: dict[tuple[str, int], dict[tuple[int, int], Vector]] = {}  # embedder -> (seq, order) -> vector
         if parent and inherits:
             self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
             self.states = {

@@ -3,7 +3,7 @@ ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,73 +15,56 @@ from foldmark.words import telling
 
 
 class Stretch(NamedTuple):
-    """A row's own pieces behind the seq `first` up to `last`."""
+    """A row's own pieces behind the seq `first` up to `last`; `scoped`: as the scope sees them, else whole."""
 
     row: Row
     first: int
     last: int
+    scoped: bool = True
+
+    def pieces(self, key: Key) -> Iterator[tuple[int, Piece]]:
+        """Those that a search of the key looks at, with their numbers."""
+        shows_all, events = key.sees == "all" or not self.scoped, self.row.log.events
+        for number, piece in zip(self.row.numbers, self.row.pieces, strict=True):
+            if self.first < piece.seq <= self.last and (shows_all or key.shows(events[piece.seq - 1])):
+                yield number, piece
 
 
-def find(
-    row: Row, searched: Sequence[Stretch], key: Key, terms: Sequence[str], *, limit: int, sought: Sought
-) -> Finding:
-    """Pieces of these stretches that hold any of the terms. `row` is the session that was asked: its lineage is seen as
-    the key's scope sees it."""
-    lineage = {id(other): last for other, last, _ in row.lineage()}
-    numbered: list[tuple[Row, Piece]] = []
-    postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
-    visible: list[bool] = []
-    for other, first, last in searched:
-        index(other)
-        inherited = lineage.get(id(other), 0)
-        events = other.log.events
-        shown = [
-            first < piece.seq <= last
-            and (piece.seq > inherited or key.sees == "all" or key.shows(events[piece.seq - 1]))
-            for piece in other.pieces
-        ]
-        start = len(numbered)
-        numbered += [(other, piece) for piece in other.pieces]
-        visible += shown
-        for term, numbers in postings.items():
-            numbers += [start + number for number in other.postings.get(term, ()) if shown[number]]
-    total = sum(visible)
+class Search:
+    """One search: which stretches it covers, what it may bring. `row` is the session that asks."""
 
-    def found_at(number: int) -> Found:
-        other, piece = numbered[number]
-        name = "" if piece.seq <= lineage.get(id(other), 0) else other.name[2]
-        return Found(piece, other.log.events[piece.seq - 1], name, time_of(other, piece.seq))
+    def __init__(self, row: Row, searched: Sequence[Stretch], key: Key, sought: Sought) -> None:
+        self.searched, self.key, self.sought = searched, key, sought
+        self.lineage = {id(other): last for other, last, _ in row.lineage()}
 
-    newest = [at for at in range(len(numbered) - 1, -1, -1) if visible[at]] if sought.filters and not terms else []
-    places = ordered(postings, total) if postings else newest
-    found = _taken(places, found_at, limit, sought)
-    frequencies = {term: len(hits) for term, hits in postings.items()}
-    return Finding(tuple(found), total, frequencies, _near(found, numbered, visible, found_at, sought))
+    def find(self, terms: Sequence[str], limit: int) -> Finding:
+        """Pieces of the stretches that hold any of the terms, and what was said beside them."""
+        numbered = {number: (one.row, piece) for one in self.searched for number, piece in one.pieces(self.key)}
+        postings: dict[str, list[int]] = {term: [] for term in telling(terms)}
+        for row in {id(one.row): one.row for one in self.searched}.values():
+            index(row)
+            for term, numbers in postings.items():
+                held = (row.numbers[place] for place in row.postings.get(term, ()))
+                numbers += [number for number in held if number in numbered]
+        newest = sorted(numbered, reverse=True) if self.sought.filters and not terms else []
+        places = ordered(postings, len(numbered)) if postings else newest
+        founds = (self._found(*numbered[number]) for number in places)
+        found = list(islice(filter(self.sought.allows, founds), max(0, limit)))
+        frequencies = {term: len(hits) for term, hits in postings.items()}
+        return Finding(tuple(found), len(numbered), frequencies, self._near(found, numbered.values()))
 
+    def _found(self, row: Row, piece: Piece) -> Found:
+        name = "" if piece.seq <= self.lineage.get(id(row), 0) else row.name[2]
+        return Found(piece, row.log.events[piece.seq - 1], name, time_of(row, piece.seq))
 
-def _taken(places: Sequence[int], found_at: Callable[[int], Found], limit: int, sought: Sought) -> list[Found]:
-    if not sought.filters:
-        return [found_at(number) for number in places[: max(0, limit)]]
-    allowed = (found for number in places if sought.allows(found := found_at(number)))
-    return list(islice(allowed, max(0, limit)))
-
-
-def _near(
-    found: Sequence[Found], numbered: Sequence[tuple[Row, Piece]], visible: Sequence[bool],
-    found_at: Callable[[int], Found], sought: Sought,
-) -> tuple[Found, ...]:  # fmt: skip
-    """The first piece of what was said beside what was found."""
-    wanted = set(near_of(found))
-    if not wanted:
-        return ()
-    seqs = {seq for _, seq in wanted}
-    out: dict[tuple[str, int], Found] = {}
-    for number, (_, piece) in enumerate(numbered):
-        if piece.seq in seqs and piece.order == 0 and visible[number]:
-            one = found_at(number)
-            if (one.session, piece.seq) in wanted and is_said(one.event) and sought.allows(one):
-                out[one.session, piece.seq] = one
-    return tuple(out.values())
+    def _near(self, found: Sequence[Found], searched: Iterable[tuple[Row, Piece]]) -> tuple[Found, ...]:
+        """The first piece of what was said beside what was found, in the order of what was found."""
+        wanted = near_of(found)
+        seqs = {seq for _, seq in wanted}
+        beside = (self._found(row, piece) for row, piece in searched if piece.seq in seqs and piece.order == 0)
+        have = {(one.session, one.piece.seq): one for one in beside}
+        near = (have[address] for address in wanted if address in have)
+        return tuple(one for one in near if is_said(one.event) and self.sought.allows(one))
 
 
 def match(candidates: Sequence[Row], chains: Sequence[str]) -> Match | None:

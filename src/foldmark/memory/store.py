@@ -33,7 +33,8 @@ from foldmark.log import (
 )
 from foldmark.memory import searching
 from foldmark.memory.rows import Name, Row, count, hashes
-from foldmark.memory.searching import Stretch
+from foldmark.memory.searching import Search, Stretch
+from foldmark.memory.vectors import MemoryVectors
 from foldmark.memory.work import Works
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
@@ -48,8 +49,10 @@ class MemoryStore:
         self._lock = RLock()
         self._rows: dict[Name, Row] = {}
         self._works = Works()
+        self._pieces = 0
         self._secret = secrets.token_bytes(32)
         self.artifacts: Artifacts = MemoryArtifacts()
+        self.vectors = MemoryVectors(self._lock, self._row, self._searched)
 
     # sessions
 
@@ -134,7 +137,7 @@ class MemoryStore:
             row.log.learn(facts)
             row.facts += facts
             row.units += units
-            row.pieces += pieces
+            self._hold(row, pieces)
             row.recorded.update((event.seq, now) for event in events if event.time is None)
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
@@ -276,24 +279,49 @@ class MemoryStore:
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         with self._lock:
             row = self._row(key)
-            return searching.find(row, self._searched(row, key, sought), key, terms, limit=limit, sought=sought)
+            return Search(row, self._searched(row, key, sought), key, sought).find(terms, limit)
 
     def _searched(self, row: Row, key: Key, sought: Sought) -> list[Stretch]:
-        """The stretches of rows that a search looks through, oldest first."""
+        """The stretches of rows that a search looks through."""
         lineage = [Stretch(other, 0, min(last, other.log.head)) for other, last, _ in row.lineage()][::-1]
         if sought.where == "covered":
             return [one._replace(last=min(one.last, sought.upto)) for one in lineage]
         if sought.where == "children":
-            made = [(child, one.row is row) for one in lineage for child in self._children(one.row)]
-            mine = [child for child, own in made if started(row.log, key, child.info.parent_call, own=own)]
+            mine = [child for one in lineage for child in self._started(row, one, key)]
             below = [each for child in mine for each in (child, *self._below(child, children=True))]
-            return [*lineage, *(Stretch(child, 0, child.log.head) for child in below)]
-        if sought.where == "session":
-            return lineage
+            return [*lineage, *(Stretch(child, 0, child.log.head, scoped=False) for child in below)]
+        others = self._others(row, key, lineage) if sought.where != "session" else []
+        return others if sought.where == "others" else [*others, *lineage]
+
+    def _others(self, row: Row, key: Key, lineage: Sequence[Stretch]) -> list[Stretch]:
+        """What the user has beside a lineage. What was forked from the same session is seen as the scope sees it, and
+        what calls started there only where the scope sees the call."""
         inherited = {id(one.row): one.last for one in lineage}
-        of_user = [other for name, other in self._rows.items() if name[:2] == row.name[:2] and other is not row]
-        others = [Stretch(other, inherited.get(id(other), 0), other.log.head) for other in of_user]
-        return [*others, *lineage] if sought.where == "user" else others
+        mine = [other for name, other in self._rows.items() if name[:2] == row.name[:2]]
+        line = {id(other) for other in mine if other.root is row.root} if key.sees != "all" else set()
+        seen = {id(child) for one in lineage for child in self._started(row, one, key)} if line else set()
+        apart = [other for other in mine if other.info.kind == "child" and id(other.parent) in line]
+        apart = [other for other in apart if id(other) not in seen]
+        hidden = {id(each) for other in apart for each in (other, *self._below(other, children=True))} | {id(row)}
+        return [
+            Stretch(other, inherited.get(id(other), 0), other.log.head, scoped=id(other) in line)
+            for other in mine
+            if id(other) not in hidden
+        ]
+
+    def _started(self, row: Row, one: Stretch, key: Key) -> list[Row]:
+        """The sessions that calls of a stretch of the row's lineage started, as far as the key sees the calls."""
+        made = [child for child in self._children(one.row) if child.info.parent_seq <= one.last]
+        own = one.row is row
+        return [
+            child for child in made if started(row.log, key, child.info.parent_call, own=own, at=child.info.parent_seq)
+        ]
+
+    def _hold(self, row: Row, pieces: Sequence[Piece]) -> None:
+        """Pieces with their numbers, which rise with the events; an index is made when somebody searches."""
+        row.pieces += sorted(pieces, key=lambda piece: (piece.seq, piece.order))
+        row.numbers += range(self._pieces, self._pieces + len(pieces))
+        self._pieces += len(pieces)
 
     def _children(self, row: Row) -> list[Row]:
         """The sessions that calls of this one started."""

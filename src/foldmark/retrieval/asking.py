@@ -1,4 +1,5 @@
-"""A query made ready: its terms, its names, and where to look. Knows nothing of pieces."""
+"""A query made ready: its terms, names, quotes and days, who is asked about, and where to look. Knows nothing of pieces.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +7,78 @@ import re
 
 import msgspec
 
+from foldmark.retrieval.days import Span, spans
 from foldmark.seeking import Sought
 from foldmark.store import Key, Store
 from foldmark.words import telling, words
 
 _NAME = re.compile(r"[\w][\w./:@#-]*\w")
+_QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|`([^`\n]{3,200})`')
+_WHEN = re.compile(r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I)
+_SAID = r"(?:ask|sa(?:y|id)|tell|told|want|mention|write|wrote|suggest|answer|repl|propos|recommend|promis|decid|do\b|did\b)"
+_USER = re.compile(rf"\b(?:did i|have i|had i|i|(?:did|has|had) the user|the user) {_SAID}|\bmy (?:question|request)", re.I)
+_AGENT = re.compile(
+    rf"\b(?:did you|have you|had you|you|(?:did|has|had) the (?:assistant|agent)|the (?:assistant|agent)) {_SAID}"
+    r"|\byour (?:answer|suggestion|reply|proposal)",
+    re.I,
+)
 QUERY_CHARACTERS = 10_000
 """Of a longer query the beginning counts: nobody asks in ten thousand characters."""
+_MOST_SPANS = 4
 
 
 class Question(msgspec.Struct, frozen=True):
     """A query: its `text`, the analysed `terms` to look for, and the `names` in it that stand for one thing (a path, an
-    id, a number, a symbol), without case."""
+    id, a number, a symbol) or were quoted, without case.
+
+    `spans` are the days that it names (their tokens are among the terms), `role` is user or assistant when it asks what
+    one of them said, `is_when` says that it asks for a time, `spoken` gives the word that a term was in the query.
+    """
 
     text: str
     terms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    role: str = ""
+    is_when: bool = False
+    spoken: dict[str, str] = {}
+
+    @property
+    def day_tokens(self) -> frozenset[str]:
+        """Terms that stand for days and not for words."""
+        return frozenset(token for span in self.spans for token in span.tokens)
 
 
 def question(query: str, now: float) -> Question:
     """Read a query. `now` (Unix seconds) is what "yesterday" counts from."""
     text = query[:QUERY_CHARACTERS]
-    names = tuple(name.casefold() for name in dict.fromkeys(_NAME.findall(text)) if _is_identifier(name))
-    return Question(text, tuple(telling(words(text))), names)
+    days = tuple(spans(text, now)[:_MOST_SPANS])
+    plain = text
+    for span in days:
+        plain = plain.replace(span.said, " ") if span.is_relative else plain
+    told = telling(words(plain)) or telling(words(text))
+    tokens = dict.fromkeys(token for span in days for token in span.tokens)
+    quoted = (" ".join("".join(groups).split()) for groups in _QUOTED.findall(text))
+    identifiers = (name for name in _NAME.findall(text) if _is_identifier(name))
+    names = dict.fromkeys(name.casefold() for name in (*quoted, *identifiers) if name)
+    return Question(
+        text, tuple(dict.fromkeys((*told, *tokens))), tuple(names), days, _role(text), bool(_WHEN.search(text)),
+        _spoken(plain, told),
+    )  # fmt: skip
+
+
+def _role(text: str) -> str:
+    user, agent = bool(_USER.search(text)), bool(_AGENT.search(text))
+    return "" if user == agent else "user" if user else "assistant"
+
+
+def _spoken(text: str, terms: list[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for word in dict.fromkeys(_NAME.findall(text)):
+        for token in words(word):
+            if token in terms:
+                out.setdefault(token, word)
+    return out
 
 
 def _is_identifier(name: str) -> bool:

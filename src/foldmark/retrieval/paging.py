@@ -1,26 +1,37 @@
-"""Opens what a ref names: events with their neighbours, pages of a body. Knows nothing of search."""
+"""Opens what a ref names: events with their neighbours, pages of a body. Knows nothing of search and sessions."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
 from foldmark.events import Event
+from foldmark.redact import Redactor
 from foldmark.refs import Ref
+from foldmark.rounds import rounds
 from foldmark.store import Key, Store
 
 PAGE_CHARACTERS = 8_000
+By = Literal["events", "rounds"]
+"""What `before` and `after` count: events, or whole rounds (the round of the event itself is whole then too)."""
+_MARGIN = 16_384
+"""Bytes round a page in which a secret is looked for that the page's borders cut."""
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What stands behind a ref: events, or a page of text. `next` is the ref to go on with, empty at the end: the next
-    page, or the whole body of an event that shows a preview."""
+    page, or the whole body of an event that shows a preview. `session` is the session of the events where the ref named
+    one; `skip` are bytes of the first event's words that an earlier page has shown."""
 
     ref: str
     events: tuple[Event, ...] = ()
     text: str = ""
     next: str = ""
+    session: str = ""
+    skip: int = 0
 
 
 def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> tuple[Event, ...]:
@@ -45,9 +56,32 @@ def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> 
     return tuple(out)
 
 
-def read_page(artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: int = PAGE_CHARACTERS) -> Loaded:
+def widen_rounds(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> tuple[Event, ...]:
+    """The whole round of an event with so many rounds before and after it. Raises NotFound.
+
+    An event of another scope, and a control event, is given alone.
+    """
+    event, head, span = store.event(key, str(seq)), store.view(key).head, 32
+    while True:
+        first, last = max(1, seq - span), min(head, seq + span)
+        found = rounds(store.log(key, first, last))
+        at = next((at for at, one in enumerate(found) if event in one.events), None)
+        if at is None or event.role == "control":
+            return (event,)
+        # The first and the last round may go on outside of what was read.
+        if (first == 1 or at > before) and (last == head or at + after + 1 < len(found)):
+            chosen = found[max(0, at - before) : at + after + 1]
+            return tuple(each for one in chosen for each in one.events if each.role != "control")
+        span *= 4
+
+
+def read_page(
+    artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: int = PAGE_CHARACTERS,
+    redact: Redactor | None = None,
+) -> Loaded:  # fmt: skip
     """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where
-    there is one. Pages joined give the body again. Raises NotFound."""
+    there is one. Pages joined give the body again. With `redact` secrets are labels, also those that a border of the
+    page cuts; refs count the body as it is. Raises NotFound."""
     size, count = artifacts.size(tenant, sha256)
     if (ref.lines and ref.lines[0] > max(count, 1)) or (ref.bytes and ref.bytes[0] > size):
         raise NotFound(str(ref), f"{ref} is behind the end: there are {count:,} lines, {size:,} bytes.")
@@ -60,8 +94,29 @@ def read_page(artifacts: Artifacts, tenant: str, sha256: str, ref: Ref, limit: i
         text = text[: text.rfind("\n") + 1] or text
     used = len(text.encode(encoding, "surrogatepass"))
     end = start + used
+    if redact:
+        text = _without_secrets(artifacts, tenant, sha256, start, end, text, redact)
     rest = msgspec.structs.replace(ref, lines=None, bytes=(end, stop))
     return Loaded(ref=str(ref), text=text, next=str(rest) if used and end < stop else "")
+
+
+def _without_secrets(
+    artifacts: Artifacts, tenant: str, sha256: str, start: int, end: int, text: str, redact: Redactor
+) -> str:
+    """The text between two bytes, redacted together with what stands round it."""
+    left = artifacts.read(tenant, sha256, max(0, start - _MARGIN), start).decode("utf-8", "replace")
+    right = artifacts.read(tenant, sha256, end, end + _MARGIN).decode("utf-8", "replace")
+    whole = redact(left + text + right)
+    before = _alike(whole, redact(left))
+    after = _alike(whole[before:][::-1], redact(right)[::-1])
+    return whole[before : len(whole) - after]
+
+
+def _alike(text: str, other: str) -> int:
+    """How many characters at the front the texts share."""
+    if text.startswith(other):
+        return len(other)
+    return next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
 
 
 def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, str]:

@@ -10,10 +10,19 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 from weakref import WeakSet
 
 from foldmark.sqlite.refusals import refused
 from foldmark.sqlite.schema import connect
+
+
+class Held(NamedTuple):
+    """A thread's connection. `busy` is locked while the thread reads: who closes it then brings the process down."""
+
+    thread: threading.Thread
+    db: sqlite3.Connection
+    busy: threading.RLock
 
 
 class Connections:
@@ -22,22 +31,26 @@ class Connections:
     def __init__(self, path: str, lock: threading.RLock, *, full: bool) -> None:
         self._path, self._lock, self._full = path, lock, full
         self._local = threading.local()
-        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
-        self._inherited: list[tuple[threading.Thread, sqlite3.Connection]] = []  # held, or Python would close them
+        self._open: list[Held] = []
+        self._inherited: list[Held] = []  # held, or Python would close them
         _everywhere.add(self)
 
     @property
     def mine(self) -> sqlite3.Connection:
         """This thread's connection."""
-        held: sqlite3.Connection | None = getattr(self._local, "held", None)
+        return self._held().db
+
+    def _held(self) -> Held:
+        held: Held | None = getattr(self._local, "held", None)
         if held is None:
-            self._local.held = held = connect(self._path, full=self._full)
+            db = connect(self._path, full=self._full)
+            self._local.held = held = Held(threading.current_thread(), db, threading.RLock())
             with self._lock:
-                for thread, old in self._open:
-                    if not thread.is_alive():
-                        old.close()
-                self._open = [pair for pair in self._open if pair[0].is_alive()]
-                self._open.append((threading.current_thread(), held))
+                for old in self._open:
+                    if not old.thread.is_alive():
+                        old.db.close()
+                self._open = [each for each in self._open if each.thread.is_alive()]
+                self._open.append(held)
         return held
 
     def start_anew(self) -> None:
@@ -66,18 +79,25 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One snapshot for several reads."""
-        db = self.mine
-        db.execute("BEGIN")
-        try:
-            yield db
-        except sqlite3.Error as error:
-            raise refused(self._path, error) from error
-        finally:
-            db.execute("COMMIT")
+        _, db, busy = self._held()
+        with busy:
+            db.execute("BEGIN")
+            try:
+                yield db
+            except sqlite3.Error as error:
+                raise refused(self._path, error) from error
+            finally:
+                db.execute("COMMIT")
 
     def close(self) -> None:
-        for _, db in self._open:
-            db.close()
+        """Close what is idle. A connection that another thread reads on is left to it: it closes when that thread lets
+        go of it. (To wait for it might be for ever: it may wait for the lock of whoever closes.)"""
+        for held in self._open:
+            if held.thread is threading.current_thread():
+                held.db.close()
+            elif held.busy.acquire(blocking=False):
+                held.db.close()
+                held.busy.release()
         self._open.clear()
         self._local = threading.local()
 

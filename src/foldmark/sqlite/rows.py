@@ -122,6 +122,7 @@ def insert_pieces(
     """Pieces with their search rows. `scope` is the session's scope column, `times` when each event happened."""
     used = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'piece'").fetchone()
     first = used[0] + 1 if used else 1  # never the number of an erased piece
+    pieces = sorted(pieces, key=lambda piece: (piece.seq, piece.order))  # a session's numbers rise with its seqs
     db.executemany(
         "INSERT INTO piece (id, session, seq, place, line, end_line, number, head, text) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -145,26 +146,27 @@ def indexed(head: str, text: str, time: float | None) -> str:
 def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> None:
     rows = db.execute(
         "SELECT piece.id, head, text, time FROM piece JOIN event USING (session, seq) WHERE session = ?", (session,)
-    ).fetchall()
+    )
     db.executemany(
         "INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)",
-        [(number, scope, indexed(get(head), get(text), time)) for number, head, text, time in rows],
+        ((number, scope, indexed(get(head), get(text), time)) for number, head, text, time in rows),
     )
 
 
 def rebuild_search(db: sqlite3.Connection) -> None:
-    """Index every piece anew, after the analyser changed."""
+    """Index every piece anew, after the analyser changed; row by row, so that a large store needs no memory for it."""
     db.execute("INSERT INTO search (search) VALUES ('delete-all')")
     rows = db.execute(
         "SELECT piece.id, user.tenant, user.id, session.id, piece.head, piece.text, event.time FROM piece "
-        "JOIN event USING (session, seq) JOIN session ON session.id = piece.session JOIN user ON user.id = session.user"
-    ).fetchall()
+        "CROSS JOIN event USING (session, seq) CROSS JOIN session ON session.id = piece.session "
+        "CROSS JOIN user ON user.id = session.user ORDER BY piece.id"
+    )
     db.executemany(
         "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
-        [
+        (
             (number, f"t{tenant} u{user} s{session}", indexed(get(head), get(text), time))
             for number, tenant, user, session, head, text, time in rows
-        ],
+        ),
     )
 
 

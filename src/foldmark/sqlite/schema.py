@@ -179,11 +179,27 @@ UPDATE work SET later = since;
 INSERT INTO meta SELECT 'work_token', coalesce(max(token), 0) FROM work;
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST, SECOND)
+THIRD = """
+-- vectors of pieces, by who made them; a vector is int8 components, each times scale
+CREATE TABLE embedder (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, dimension INTEGER NOT NULL, UNIQUE (name, dimension)
+);
+CREATE TABLE vector (
+    session INTEGER NOT NULL REFERENCES session,
+    embedder INTEGER NOT NULL REFERENCES embedder,
+    seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    scale REAL NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (session, embedder, seq, place)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, SECOND, THIRD)
 """Step n leads from version n to n + 1. A step that was released is never edited."""
 
 SESSION_TABLES = (
-    "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact",
+    "vector", "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact",
     "event",
 )  # fmt: skip
 """Everything that hangs on a session, in the order in which it is erased."""

@@ -32,14 +32,17 @@ from foldmark.log import (
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.seeking import Finding, Piece, Sought
-from foldmark.sqlite import scopes, searching, sessions
+from foldmark.sqlite import matching, scopes, sessions
 from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.appending import Batch, write
+from foldmark.sqlite.areas import area
 from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.erasing import erase
 from foldmark.sqlite.rows import get, in_chunks, marks, pack, put, unpack
 from foldmark.sqlite.schema import migrate
+from foldmark.sqlite.searching import Search
 from foldmark.sqlite.sessions import Known, add_facts, below, refresh, scope_of, tally_of
+from foldmark.sqlite.vectors import SQLiteVectors
 from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, View, Work
 
 KEPT_SESSIONS = 32
@@ -60,6 +63,7 @@ class SQLiteStore:
         self._reading, self._writing = self._places.reading, self._places.writing
         self.artifacts: Artifacts = FileArtifacts(f"{path}.artifacts")
         self._known: OrderedDict[tuple[str, str, str], Known] = OrderedDict()
+        self.vectors = SQLiteVectors(self._places, self._lock, self._get, self._searched)
         self._secret = migrate(self._db, str(path))
 
     @property
@@ -108,7 +112,7 @@ class SQLiteStore:
         return tuple(sorted(gone))
 
     def hashes(self, tenant: str) -> set[str]:
-        return searching.artifact_hashes(self._db, put(tenant))
+        return matching.artifact_hashes(self._db, put(tenant))
 
     def close(self) -> None:
         with self._lock:
@@ -213,7 +217,7 @@ class SQLiteStore:
             known = self._get(key)
         facts = [fact for fact in sessions.all_facts(db, known, upto) if known.log.shows(key, fact)]
         facts.sort(key=lambda fact: fact.seq)
-        units = searching.best_units(db, known, key, upto, limit)
+        units = matching.best_units(db, known, key, upto, limit)
         return newest(facts), facts, units
 
     def commit(
@@ -288,22 +292,33 @@ class SQLiteStore:
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
         with self._lock:
             known = self._get(key)
-        return searching.match(self._db, known, below(self._db, known.id, children=False), chains)
+        return matching.match(self._db, known, below(self._db, known.id, children=False), chains)
 
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         with self._lock:
             known = self._get(key)
-        return searching.ends(self._db, known, below(self._db, known.id, children=False), plains)
+        return matching.ends(self._db, known, below(self._db, known.id, children=False), plains)
 
     # search
 
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
-        with self._lock, self._reading() as db:
-            known = self._get(key)
-            among = searching.stretches(db, known, key, sought)
-            shown = set(scope_of(db, known, key).seqs or ()).__contains__ if key.sees != "all" else None
-            searched = searching.Searched(known, among, shown)
-        return searching.find(self._db, known, searched, terms, limit=limit, sought=sought)
+        with self._reading() as db:
+            with self._lock:
+                known = self._searched(db, key, sought)
+                seqs = scope_of(db, known, key).seqs if key.sees != "all" else None
+                visible = None if seqs is None else set(seqs).__contains__
+            return Search(db, area(db, known, key, sought, visible), known.log, sought).find(terms, limit)
+
+    def _searched(self, db: sqlite3.Connection, key: Key, sought: Sought) -> Known:
+        """The session that is asked, folded only where what its events say decides: a long log is not read in order to
+        look into it."""
+        found = sessions.find_row(db, key)
+        if found is None:
+            raise no_session(key.session)
+        held = self._known.get((key.tenant, key.user, key.session))
+        known = held if held and held.id == found[0].id else Known(*found, sessions.lineage(db, found[0]))
+        decides = key.sees != "all" or (sought.where == "children" and len(known.segments) > 1)
+        return self._get(key) if decides else known
 
     # work
 

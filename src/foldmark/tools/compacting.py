@@ -1,52 +1,21 @@
-"""Tools that an agent itself may call: for now one that compacts its own context. Knows nothing of frameworks.
-
-    tool = compact_tool(session)
-    request = session.request(system=SYSTEM, tools=[*TOOLS, tool.schema])
-    ...
-    if call.name == tool.name:
-        session.record(tool_result(call.id, tool(call.arguments)))
-
-`tool.schema` is neutral: every wire writes it in its provider's form. What a tool answers is text for the model.
-"""
+"""The tool by which an agent compacts its own context. Knows nothing of recall."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
-
-import msgspec
 
 from foldmark.aio import AsyncSession, drive
 from foldmark.driving import drive as drive_plainly
 from foldmark.reports import COMMITTED, Report
 from foldmark.session import Session
+from foldmark.tools.tool import Tool
 
 COMPACT_DESCRIPTION = (
     "Shorten the earlier part of this conversation to a record of what is known, done and open. Use it before a long "
     "new piece of work, when a piece of work is finished and its details are not needed any more. The newest steps "
     "stay as they are, and nothing is lost: refs in the record can be opened again."
 )
-
-
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool for a model: its `name`, what it is for, a JSON Schema of its `parameters`, and what runs it
-    with its arguments (None: they could not be read)."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    run: Callable[[Mapping[str, Any] | None], Any]
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """Name, description and parameters, as `Session.request(tools=…)` takes them for any wire."""
-        return {"name": self.name, "description": self.description, "parameters": self.parameters}
-
-    def __call__(self, arguments: Mapping[str, Any] | str = "") -> Any:
-        """Run it with a call's arguments (a mapping, or JSON text as models write it); the answer is text for the model
-        (to be awaited, for a tool of an AsyncSession). Arguments that cannot be read are answered as such."""
-        return self.run(_arguments(arguments))
 
 
 def compact_tool(session: Session | AsyncSession, *, name: str = "compact_context") -> Tool:
@@ -99,13 +68,3 @@ _COMPACT: dict[str, Any] = {
     },
     "additionalProperties": False,
 }
-
-
-def _arguments(given: Mapping[str, Any] | str) -> Mapping[str, Any] | None:
-    if isinstance(given, Mapping):
-        return given
-    try:
-        found = json.loads(given) if given.strip() else {}
-    except ValueError:
-        return None
-    return {} if found is None else found if isinstance(found, Mapping) else None

@@ -1,0 +1,178 @@
+"""Opens the session of a sub-agent: finds the call that starts it, gives it a name, holds it to its limits. Knows
+nothing of reports and of how it is run.
+
+The name is the place of the call (`refund-fix/12`, its second call `refund-fix/12.2`), so the same call finds the same
+session after a restart, whatever ids a provider gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import msgspec
+
+from foldmark.asking import Ask
+from foldmark.children.limits import RunLimits, Spent, reached, spent_with
+from foldmark.drafts import Request
+from foldmark.errors import ChildStopped, NotFound, PolicyError
+from foldmark.events import Event, ToolCall
+from foldmark.following import Followed
+from foldmark.session import Recorded, Session
+from foldmark.store import Key, OpenCall, SessionInfo, sees
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that starts a sub-agent: where it was `made`, the `holder` (the session whose event it is; a fork inherits
+    it) and the `name` of the sub-agent's session."""
+
+    made: OpenCall
+    holder: str
+    name: str
+
+
+class ChildSession(Session):
+    """A session of a sub-agent, held to the limits of its run. Raises ChildStopped where a next step would begin
+    (`request`) with a limit used up, and behind `record` and `follow` with a limit passed; what came is kept then."""
+
+    def __init__(
+        self, session: str, *, limits: RunLimits = RunLimits(), above: ChildSession | None = None, **options: Any
+    ) -> None:
+        super().__init__(session, **options)
+        self.limits = limits
+        self.begun = self.name
+        """The session that it began in; `follow` may move on to a fork."""
+        self.stopped = ""
+        """Why it has to end; empty while it may go on."""
+        self.below: list[ChildSession] = []
+        """Sub-agents of its own that run just now."""
+        self._above = above
+        self._counted, self._own, self._counted_in = 0, Spent(), self.name
+
+    @property
+    def spent(self) -> Spent:
+        """How far it has gone, sub-agents that run just now included (their tokens)."""
+        with self.lock:
+            if self._counted_in != self.name:  # `follow` moved on to a fork
+                self._counted, self._own, self._counted_in = 0, Spent(), self.name
+            new = self.store.log(self.key, self._counted + 1)
+            self._own = spent_with(self._own, new)
+            self._counted = new[-1].seq if new else self._counted
+            running = sum(child.spent.tokens for child in list(self.below))
+            return msgspec.structs.replace(self._own, tokens=self._own.tokens + running)
+
+    def stop(self, reason: str) -> None:
+        """End it at its next step; the first reason stays."""
+        self.stopped = self.stopped or reason
+
+    def look(self, *, begins: bool = True) -> None:
+        """Raises ChildStopped when it has to end: for loops that build their requests themselves."""
+        reason = self.stopped or reached(self.spent, self.limits, begins=begins)
+        if reason:
+            self.stop(reason)
+            raise ChildStopped(self.name, self.stopped)
+        if self._above:
+            try:
+                self._above.look(begins=False)  # it does not begin a step: this one does
+            except ChildStopped as error:
+                self.stop(f"{error.session} above it has to stop: {error.reason}")
+                raise ChildStopped(self.name, self.stopped) from error
+
+    def keep(self, *events: Event) -> Recorded:
+        """Record without a look at the limits."""
+        return super().record(*events)
+
+    def record(self, *events: Event) -> Recorded:
+        """As `Session.record`; then raises ChildStopped when a limit is passed."""
+        done = super().record(*events)
+        self.look(begins=False)
+        return done
+
+    def follow(self, messages: Sequence[Any], **options: Any) -> Followed:
+        """As `Session.follow`; then raises ChildStopped when a limit is passed."""
+        found = super().follow(messages, **options)
+        self.look(begins=False)
+        return found
+
+    def request_steps(self, **options: Any) -> Generator[Ask, Any, Request]:
+        """As `Session.request_steps`; raises ChildStopped when a limit is used up."""
+        self.look()
+        return super().request_steps(**options)
+
+
+def call_of(session: Session, call: ToolCall | str) -> Call:
+    """The call of that id (the newest, where ids come again). Raises NotFound for one that the session has not, and for
+    one that its scope does not see."""
+    call_id, key = (call if isinstance(call, str) else call.id), session.key
+    made = session.store.context(key, ()).calls.get(call_id)
+    if made is None:
+        said = f"Session {key.session!r} has no call {call_id!r}: record the step that makes it first."
+        raise NotFound(call_id, said)
+    if not sees(key.scope, made.key, key.sees):
+        raise NotFound(call_id, f"The call {call_id!r} was made under {made.key!r}, which {key.scope!r} does not see.")
+    event = session.store.event(key, str(made.seq))
+    ids = [each.id for each in event.calls]
+    number = ids.index(call_id) + 1
+    place = f"{made.seq}.{number}" if number > 1 else str(made.seq)
+    return Call(made=made, holder=event.session, name=f"{event.session}/{place}")
+
+
+def child_key(session: Session, name: str) -> Key:
+    """The key of a sub-agent's whole session."""
+    return Key(session=name, tenant=session.key.tenant, user=session.key.user)
+
+
+def known_child(session: Session, call: Call) -> SessionInfo | None:
+    """The session that the call started, imported ones too; None when there is none. Raises PolicyError when its name
+    is taken by another one."""
+    try:
+        info = session.store.info(child_key(session, call.name))
+    except NotFound:
+        every = session.store.sessions(session.key.tenant, session.key.user)
+        return next((one for one in every if _is_of(one, call)), None)
+    if not _is_of(info, call):
+        raise PolicyError(
+            f"The name {call.name!r} of the sub-agent for call {call.made.call.id!r} is taken by a session of another "
+            f"call ({info.kind}, parent {info.parent!r}, call {info.parent_call!r}); delete or rename that one."
+        )
+    return info
+
+
+def _is_of(info: SessionInfo, call: Call) -> bool:
+    same = (info.kind, info.parent, info.parent_call) == ("child", call.holder, call.made.call.id)
+    return same and info.parent_seq in (0, call.made.seq)  # 0: imported, only the id is known
+
+
+def open_child(
+    session: Session, call: ToolCall | str, *, limits: RunLimits = RunLimits(), **options: Any
+) -> ChildSession:
+    """The session of the sub-agent that this call starts, made where it is new, with the parent's store, artifacts,
+    policy and summarizer; `options` of `Session` take the place of its own.
+
+    Raises NotFound for a call that the session has not or does not see, PolicyError when another call's sub-agent has
+    that name, and for another store, tenant or user: nobody would find it there.
+    """
+    if wrong := {"store", "tenant", "user"} & options.keys():
+        raise PolicyError(f"A sub-agent has the {' and '.join(sorted(wrong))} of its parent; leave that option out.")
+    found = call_of(session, call)
+    info = known_child(session, found)
+    name = info.session if info else found.name
+    if info is None:
+        made = SessionInfo(
+            session=name, kind="child", parent=found.holder, parent_seq=found.made.seq, parent_call=found.made.call.id
+        )
+        session.store.open(child_key(session, name), info=made)
+    above = session if isinstance(session, ChildSession) else None
+    child = ChildSession(name, limits=limits, above=above, **{**session.alike(), **options})
+    if not {"model", "summarizer"} & options.keys():
+        child.summarizer, child.awaits = session.summarizer, session.awaits
+    return child
+
+
+def depth_of(session: Session) -> int:
+    """How many sub-agents stand above each other here: 0 for a session of its own, 1 for its sub-agents."""
+    depth, info = 0, session.info
+    while info.parent:
+        depth += info.kind == "child"
+        info = session.store.info(child_key(session, info.parent))
+    return depth

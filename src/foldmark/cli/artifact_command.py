@@ -1,0 +1,201 @@
+"""`foldmark artifact`: looks into a big result piece by piece. Knows nothing of how bodies are read."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from foldmark.cli.endings import told as ended
+from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.place import Place
+from foldmark.cli.terminal import say, say_json, terminal
+from foldmark.errors import PolicyError
+from foldmark.opening import (
+    Answer,
+    Matches,
+    Opened,
+    Page,
+    Sample,
+    Stat,
+    Take,
+    grep,
+    head,
+    query,
+    read_lines,
+    stat,
+    table,
+    tail,
+    told,
+)
+
+Look = Stat | Page | Matches | Answer | Sample
+artifact = typer.Typer(
+    name="artifact",
+    help="Look into a big result piece by piece: what it is, its lines, a search, a query, a sample of a table.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+Body = Annotated[str, typer.Argument(help="artifact:12, artifact:12#L200-900, event:12, call:ID, artifact:sha256:…")]
+Count = Annotated[int, typer.Option("--lines", help="How many lines.", min=1)]
+
+
+@artifact.command("stat")
+def artifact_stat(
+    ref: Body,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """What a body is: size, lines, tokens, encoding, and what it holds."""
+    with ended(as_json):
+        found = stat(_opened(ref, db, session, scope, sees))
+    _tell(found, as_json)
+
+
+@artifact.command("head")
+def artifact_head(
+    ref: Body,
+    lines: Count = 40,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """Its first lines, at most 8,000 characters."""
+    with ended(as_json):
+        found = head(_opened(ref, db, session, scope, sees), lines)
+    _tell(found, as_json)
+
+
+@artifact.command("tail")
+def artifact_tail(
+    ref: Body,
+    lines: Count = 40,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """Its last lines, at most 8,000 characters."""
+    with ended(as_json):
+        found = tail(_opened(ref, db, session, scope, sees), lines)
+    _tell(found, as_json)
+
+
+@artifact.command("lines")
+def artifact_lines(
+    ref: Body,
+    lines: Annotated[str, typer.Argument(help="120-160; the first and the last line, both included.")],
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """A range of its lines, at most 8,000 characters."""
+    with ended(as_json):
+        span = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([0-9]{1,18}))?", lines)
+        if not span or int(span[2] or span[1]) < int(span[1]):
+            raise PolicyError(f"{lines!r} is no range of lines; write 120-160.")
+        found = read_lines(_opened(ref, db, session, scope, sees), int(span[1]), int(span[2] or span[1]))
+    _tell(found, as_json)
+
+
+@artifact.command("grep")
+def artifact_grep(
+    ref: Body,
+    pattern: Annotated[str, typer.Argument(help="Plain text, or a regular expression.")],
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Capitals and small letters alike.")] = False,
+    context: Annotated[
+        int, typer.Option("--context", "-C", help="Lines before and after each match.", min=0, max=20)
+    ] = 0,
+    limit: Annotated[int, typer.Option("--limit", help="Matching lines at most.", min=1, max=1000)] = 50,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """Its lines that match a pattern: at most 8,000 characters, in at most 2 seconds."""
+    with ended(as_json):
+        body = _opened(ref, db, session, scope, sees)
+        found = grep(body, pattern, ignore_case=ignore_case, context=context, limit=limit)
+    _tell(found, as_json)
+
+
+@artifact.command("json")
+def artifact_json(
+    ref: Body,
+    expression: Annotated[str, typer.Argument(help="A JMESPath query; @ is all of it.")] = "@",
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """Ask it a JMESPath query, where it is JSON or JSON lines of at most 16 MiB."""
+    with ended(as_json):
+        found = query(_opened(ref, db, session, scope, sees), expression)
+    _tell(found, as_json)
+
+
+@artifact.command("table")
+def artifact_table(
+    ref: Body,
+    rows: Annotated[int, typer.Option("--rows", help="Rows at most.", min=1, max=200)] = 12,
+    take: Annotated[Take, typer.Option("--take", help="spread (evenly over all), first or last.")] = "spread",
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="A condition: status=failed, name~smith, price>=10; repeatable, all must hold."),
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", help="A column to show; repeatable; default: all.")
+    ] = None,
+    db: Db = DEFAULT_DB,
+    session: SessionId = "",
+    scope: ScopeKey = "",
+    sees: ScopeSees = "",
+    as_json: AsJson = False,
+) -> None:
+    """A sample of a table (CSV and its kin, Markdown, boxes, JSON objects): columns, row count, some rows."""
+    with ended(as_json):
+        body = _opened(ref, db, session, scope, sees)
+        found = table(body, rows=rows, take=take, where=where or (), columns=column or ())
+    _tell(found, as_json)
+
+
+def _opened(ref: str, db: Any, session: str, scope: str, sees: str) -> Opened:
+    return Place(db, session).open(scope=scope, sees=sees).open(ref)
+
+
+def look_json(look: Look) -> dict[str, Any]:
+    """A look as the JSON contract has it."""
+    value: dict[str, Any] = msgspec.to_builtins(look)
+    for name in ("next", "note", "media_type"):
+        if name in value:
+            value[name] = value[name] or None
+    return value
+
+
+def _tell(look: Look, as_json: bool) -> None:
+    """Print a look. Lines and values stand alone, so that they can be piped; what is more of a report has a head."""
+    if as_json:
+        say_json(look_json(look))
+        return
+    found, out = told(look), terminal()
+    if isinstance(look, Stat | Sample) or not found.text:
+        out.tell(found.head, "bold")
+    if found.text:
+        say(found.text, end="" if found.text.endswith("\n") else "\n")
+    if found.note:
+        out.tell(f"note: {found.note}", "yellow")
+    if found.next:
+        out.tell(f"next: {found.next}", "dim")

@@ -1,0 +1,130 @@
+"""Texts as vectors: what an embedder is, how its vectors are kept small, how near one is to another.
+
+Knows nothing of models, stores and words. Vectors are scaled to length 1, so the product of two is their cosine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from math import isfinite, sqrt
+from operator import mul
+from typing import Any
+
+import msgspec
+
+from foldmark.errors import FoldmarkError, PolicyError
+
+Call = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+
+LONGEST_ID = 200
+MOST_DIMENSIONS = 8_192
+_STEPS = 127  # a component is kept as one of 2 x 127 + 1 steps
+
+
+class EmbedderFailed(FoldmarkError):
+    """An embedder gave no usable vectors; search goes on by words alone."""
+
+
+class Embedder(msgspec.Struct, frozen=True, kw_only=True):
+    """Turns texts into vectors: `call` takes a list of texts and gives as many lists of `dimension` numbers; `ask` does
+    the same for queries, where a model wants to know which is which (else `call` does).
+
+    `id` names model and form: vectors are kept under it, and those of another id or dimension are never used. `weight`
+    is what nearness counts beside words in a search (0: never; what helps is measured for each, and too much hurts).
+    `batch` is how many texts are handed over at once; `timeout_seconds` is how long a search waits for the vector of
+    its query.
+
+    Raises PolicyError for values that make no sense.
+    """
+
+    id: str
+    call: Call
+    dimension: int
+    weight: float = 0.5
+    batch: int = 32
+    timeout_seconds: float = 5.0
+    ask: Call | None = None
+
+    def __post_init__(self) -> None:
+        wrong = (
+            (not self.id or len(self.id) > LONGEST_ID or not self.id.isprintable(), "id", self.id),
+            (not callable(self.call), "call", self.call),
+            (self.ask is not None and not callable(self.ask), "ask", self.ask),
+            (not 1 <= self.dimension <= MOST_DIMENSIONS, "dimension", self.dimension),
+            (not isfinite(self.weight) or self.weight < 0, "weight", self.weight),
+            (self.batch < 1, "batch", self.batch),
+            (not self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds),
+        )
+        for is_wrong, name, value in wrong:
+            if is_wrong:
+                raise PolicyError(f"{name} of the embedder {self.id[:LONGEST_ID]!r} cannot be {value!r}.")
+
+    def of_texts(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of what is searched. Raises EmbedderFailed."""
+        return self._vectors(self.call, texts)
+
+    def of_query(self, query: str) -> tuple[float, ...]:
+        """The vector of what is asked, of length 1. Raises EmbedderFailed."""
+        return unpacked(self._vectors(self.ask or self.call, [query])[0])
+
+    def _vectors(self, call: Call, texts: Sequence[str]) -> list[Vector]:
+        try:
+            made = [packed(one) for one in call(texts)]
+        except Exception as error:  # whatever a model or its server raises
+            raise EmbedderFailed(f"the embedder {self.id!r} failed ({type(error).__name__})") from error
+        if len(made) != len(texts):
+            raise EmbedderFailed(f"the embedder {self.id!r} gave {len(made)} vectors for {len(texts)} texts")
+        if odd := next((one for one in made if one.dimension != self.dimension), None):
+            raise EmbedderFailed(f"the embedder {self.id!r} gave {odd.dimension} numbers in place of {self.dimension}")
+        return made
+
+
+class Vector(msgspec.Struct, frozen=True, array_like=True):
+    """A vector of length 1 in one byte a component: `body` holds signed bytes, each times `scale` is a component. A
+    text without a meaning (all zeros) keeps them."""
+
+    scale: float
+    body: bytes
+
+    @property
+    def dimension(self) -> int:
+        return len(self.body)
+
+
+def packed(numbers: Iterable[float]) -> Vector:
+    """Numbers of any length as a vector. Raises ValueError where one is no number."""
+    values = [float(number) for number in numbers]
+    if not all(map(isfinite, values)):
+        raise ValueError("a vector holds numbers that are none")
+    largest = max(map(abs, values), default=0.0)
+    if not largest:
+        return Vector(0.0, bytes(len(values)))
+    steps = [round(value / largest * _STEPS) for value in values]
+    return Vector(1 / sqrt(sum(map(mul, steps, steps))), bytes(step & 0xFF for step in steps))
+
+
+def unpacked(vector: Vector) -> tuple[float, ...]:
+    """The components."""
+    return tuple(vector.scale * step for step in memoryview(vector.body).cast("b"))
+
+
+def cosines(asked: Sequence[float], vectors: Sequence[Vector]) -> list[float]:
+    """How near each vector is to the one that is asked for, -1 to 1. With numpy when it is there."""
+    if not vectors:
+        return []
+    if (numpy := _numpy()) is None:
+        return [round(vector.scale * sum(map(mul, asked, memoryview(vector.body).cast("b"))), 6) for vector in vectors]
+    bodies = numpy.frombuffer(b"".join(vector.body for vector in vectors), dtype=numpy.int8)
+    products = bodies.reshape(len(vectors), -1).astype(numpy.float32) @ numpy.asarray(asked, dtype=numpy.float32)
+    return [round(near, 6) for near in (products * numpy.asarray([vector.scale for vector in vectors])).tolist()]
+
+
+@cache
+def _numpy() -> Any:
+    """numpy, or None. Looked for when the first vectors are compared: loading it takes longer than all of foldmark."""
+    try:
+        return import_module("numpy")
+    except ImportError:
+        return None

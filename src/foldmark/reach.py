@@ -1,0 +1,76 @@
+"""How far a ref may lead: which sessions somebody who looks from one session may open. Knows nothing of refs' spelling.
+
+A person opens whatever a ref names inside the tenant and user. A model is given a reach by its application, and no text
+that it reads can widen that: what it may not open looks like what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from foldmark.seeking import WHERE, Where
+from foldmark.store import Key, SessionInfo, Store
+
+
+def within(reach: Where) -> tuple[Where, ...]:
+    """The places of a search that a reach allows, the narrowest first."""
+    return tuple(WHERE[: WHERE.index(reach) + 1])
+
+
+def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
+    """The key under which a session may be opened, None when it may not. The session itself is seen as its scope sees
+    it, a sub-agent's as a whole when the scope sees the call that started it, any other session of the user as a whole;
+    but one that shares events with it (its forks, or what it was forked from) only as the scope sees."""
+    if session == key.session:
+        return key
+    infos = {info.session: info for info in store.sessions(key.tenant, key.user)}
+    if reach in ("covered", "session") or session not in infos:
+        return None
+    whole = msgspec.structs.replace(key, session=session, scope="", sees="all")
+    if _is_child(store, key, session, infos):
+        return whole
+    if reach == "children":
+        return None
+    is_kin = _root(session, infos) == _root(key.session, infos)
+    return msgspec.structs.replace(key, session=session) if is_kin else whole
+
+
+def _is_child(store: Store, key: Key, session: str, infos: Mapping[str, SessionInfo]) -> bool:
+    """Whether a call that the key sees started the session, or one that it started, at whatever depth."""
+    ancestors = _ancestors(key.session, infos)
+    seen: set[str] = set()
+    while session not in seen and (info := infos.get(session)):
+        seen.add(session)
+        if info.parent in ancestors:
+            return info.kind == "child" and _is_seen(store, key, info)
+        session = info.parent
+    return False
+
+
+def _is_seen(store: Store, key: Key, child: SessionInfo) -> bool:
+    """Whether the key sees the call of a child session; one of no known call belongs to the whole of its parent."""
+    if any(call.id == child.parent_call for event in store.log(key) for call in event.calls):
+        return True
+    if key.sees != "all" or child.parent != key.session:
+        return False
+    return child.parent_call not in store.context(key, ()).calls
+
+
+def _ancestors(session: str, infos: Mapping[str, SessionInfo]) -> set[str]:
+    """The session and those it was forked from, up to the first that is no fork."""
+    out: set[str] = set()
+    while session not in out and (info := infos.get(session)):
+        out.add(session)
+        session = info.parent if info.kind == "fork" else session
+    return out
+
+
+def _root(session: str, infos: Mapping[str, SessionInfo]) -> str:
+    """The session at the beginning of a family of forks."""
+    seen: set[str] = set()
+    while session not in seen and (info := infos.get(session)) and info.kind == "fork":
+        seen.add(session)
+        session = info.parent
+    return session

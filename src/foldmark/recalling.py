@@ -1,0 +1,151 @@
+"""Recall inside a prompt: an overview of a whole log, and what a search finds before a turn. Knows nothing of how a
+request is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from foldmark.checkpoint import Extent, Fact, Unit
+from foldmark.drafts import NOTHING_RECALLED, Recalled
+from foldmark.errors import words_of_error
+from foldmark.events import Event
+from foldmark.evidence import joined, one_line, opening, quoted
+from foldmark.extent import extent_of
+from foldmark.options import Recall
+from foldmark.overview import framed_overview
+from foldmark.policy import Policy
+from foldmark.redact import Redactor, redactor
+from foldmark.retrieval import Hit, bounded, question, rank, snippets
+from foldmark.rounds import newest_user
+from foldmark.seeking import Sought
+from foldmark.store import Key, Store, View
+from foldmark.tokens import count
+from foldmark.warm import Recent
+
+Material = tuple[dict[tuple[str, str], Fact], Sequence[Fact], Sequence[Unit]]
+"""What a store gives of the covered log (`Store.covered`)."""
+
+MOST_HITS = 20
+"""So many of the best are tried for room; what ranks behind them answers nothing."""
+END = "[End of what was recalled]"
+UNITS = 2_000
+"""Of a log the best so many units give their words: more change nothing in a few hundred tokens."""
+
+
+def covered_extent(store: Store, key: Key, upto: int, material: Material, view: View) -> Extent:
+    """The extent of the scope's log up to a seq, given what the store knows of it, for the next compaction of a
+    view."""
+    state, _, units = material
+    return extent_of(
+        store.log(key, 1, upto), state, units, store.tally(key), compactions=1 + _compactions(store, key, view),
+        version=1 + (view.checkpoint.version if view.checkpoint else 0), created=store.info(key).created,
+    )  # fmt: skip
+
+
+def _compactions(store: Store, key: Key, view: View) -> int:
+    """How many compactions the scope has: as its newest checkpoint counts them, else its history."""
+    if view.checkpoint is None:
+        return 0
+    known = view.checkpoint.extent
+    if known and known.compactions:
+        return known.compactions
+    return sum(one.kind == "compaction" for one in store.checkpoints(key))
+
+
+def log_overview(store: Store, key: Key, tokens: int, *, search: str, load: str) -> str:
+    """An overview of all that the scope's log holds, framed, for a prompt of one's own. Empty for an empty log."""
+    view = store.view(key)
+    if not view.head:
+        return ""
+    state, _, units = store.covered(key, view.head, limit=UNITS)
+    extent = extent_of(
+        store.log(key, 1, view.head), state, units, store.tally(key), compactions=_compactions(store, key, view),
+        created=store.info(key).created,
+    )  # fmt: skip
+    return framed_overview(extent, view.head, tokens, search=search, load=load)
+
+
+# -- what is brought before a turn
+
+
+def recalled(store: Store, view: View, policy: Policy) -> Recalled:
+    """What a search with the newest message of a real user finds of what the request does not show, in at most
+    `recall.preload_tokens`. The same for the whole turn: it depends on that message and on what is covered, never on
+    the clock. A search that fails brings nothing, and is named."""
+    recall, redact = policy.recall, redactor(view.secret, policy.redact)
+    newest = newest_user((*view.kept, *view.events)) if recall.preload_tokens else None
+    boundary = view.checkpoint.boundary if view.checkpoint else 0
+    if newest is None or (recall.preload_where == "covered" and not boundary):
+        return NOTHING_RECALLED
+    version = view.checkpoint.version if view.checkpoint else 0
+    place = (view.key, newest.seq, newest.chain, version, recall, policy.redact)
+    known = _turns.get(place)
+    if known and known.store is store and known.sessions <= _sessions(store, view.key, known.sessions):
+        return known.recalled
+    try:
+        hits = _hits(store, view, newest, recall)
+    except Exception as error:  # a request never fails for want of what it did without before
+        said = f"Nothing was recalled for this turn: the search failed ({redact(words_of_error(error))})."
+        return Recalled(warnings=(said,))
+    made = _shown(hits, recall, redact)
+    quoted_of = {hit.session for hit in hits if hit.session}
+    sessions = frozenset(one for one in _sessions(store, view.key, quoted_of) if one[0] in quoted_of)
+    _turns.put(place, _Turn(store, made, sessions))
+    return made
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    """What was recalled for a turn, the store it comes from, and the other sessions it quotes, each with when it was
+    created."""
+
+    store: Store
+    recalled: Recalled
+    sessions: frozenset[tuple[str, float]]
+
+
+_turns: Recent[_Turn] = Recent()
+
+
+def _sessions(store: Store, key: Key, asked: Collection[object]) -> frozenset[tuple[str, float]]:
+    """The user's sessions, where any is `asked` for: what is quoted of one that was deleted since must go."""
+    found = store.sessions(key.tenant, key.user) if asked else ()
+    return frozenset((info.session, info.created) for info in found)
+
+
+def _hits(store: Store, view: View, newest: Event, recall: Recall) -> list[Hit]:
+    """The best hits of what is not shown raw. What a question calls yesterday counts from its own time, else from that
+    of the checkpoint."""
+    raw = view.kept if recall.preload_where == "covered" else (*view.kept, *view.events)
+    shown = frozenset(event.seq for event in raw)
+    now = newest.time if newest.time is not None else view.checkpoint.time if view.checkpoint else 0.0
+    asked = question(newest.text, now)
+    sought = bounded(store, view.key, Sought(where=recall.preload_where, without=shown))
+    if not asked.terms:
+        return []
+    return snippets(rank(store.find(view.key, asked.terms, sought=sought), asked)[:MOST_HITS], asked)
+
+
+def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Recalled:
+    """The best hits that fit, each quoted under its ref."""
+    blocks: list[str] = []
+    refs: list[str] = []
+    for hit in hits:
+        block = _quoted(hit, redact)
+        if count(_framed([*blocks, block], recall)) <= recall.preload_tokens:
+            blocks.append(block)
+            refs.append(hit.at or hit.ref)
+    return Recalled(_framed(blocks, recall), tuple(refs)) if blocks else NOTHING_RECALLED
+
+
+def _framed(blocks: Sequence[str], recall: Recall) -> str:
+    load = recall.name_if_there(recall.load_tool)
+    opened = f"; {load} opens a ref" if load else ""
+    return joined([opening(f"Recalled from earlier by the words of the newest user message{opened}"), *blocks, END])
+
+
+def _quoted(hit: Hit, redact: Redactor) -> str:
+    """`event:12#L3-4, 2026-05-01, user:` and the snippet."""
+    told = ", ".join(filter(None, (one_line(hit.at or hit.ref), hit.date[:10], one_line(hit.speaker))))
+    return f"[{told}]\n{quoted(redact(hit.snippet))}"

@@ -1,0 +1,121 @@
+"""Where a query's words stand in a piece: line by line, in the call beside it, in its day. Knows nothing of weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from foldmark.dates import stamp
+from foldmark.retrieval.asking import Question
+from foldmark.seeking import Found, is_said
+from foldmark.words import words
+
+Counts = dict[str, float]
+"""term -> how often, weak places for less than one."""
+
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2})\s?[:：]\s")
+_ASKS = re.compile(r"[?？؟]\W*$")
+LONG_LINE = 400
+"""A longer line is judged by its sentences, or by stretches of about half as much."""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A line, or a sentence of a long one: its line (0-based), its text, the terms in it."""
+
+    line: int
+    text: str
+    counts: Counts
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A piece with the places of a query's terms. `units` are all its units, `hits` the numbers of those that hold any;
+    `head`, `day` and `speaker` the terms of the call it answers, of its day and of who speaks ("Ann: ...")."""
+
+    found: Found
+    units: tuple[Unit, ...]
+    hits: tuple[int, ...]
+    whole: Counts
+    head: Counts
+    day: frozenset[str]
+    speaker: frozenset[str]
+    is_said: bool
+    asks: bool
+
+
+class Counter:
+    """Counts the terms of one query; what it learns of days and words serves every piece."""
+
+    def __init__(self, asked: Question) -> None:
+        self.terms = frozenset(asked.terms) - asked.day_tokens
+        self._starts = tuple({_start(term) for term in self.terms})
+        self._days: dict[str, frozenset[str]] = {}
+
+    def count(self, found: Found) -> Counted:
+        """The places of the terms in one piece."""
+        piece, said = found.piece, is_said(found.event)
+        units = tuple(self._units(piece.text))
+        return Counted(
+            found, units, tuple(number for number, unit in enumerate(units) if unit.counts),
+            summed([unit.counts for unit in units]), self.counts(piece.head), self._day(found.time),
+            self._speaker(piece.text) if said and piece.order == 0 else frozenset(), said,
+            said and _ASKS.search(piece.text) is not None,
+        )  # fmt: skip
+
+    def _units(self, text: str) -> list[Unit]:
+        out: list[Unit] = []
+        for number, line in enumerate(text.split("\n")):
+            parts = [line] if len(line) <= LONG_LINE else _cut(line)
+            out += [Unit(number, part, self.counts(part)) for part in parts]
+        return out
+
+    def counts(self, text: str) -> Counts:
+        """The terms of a text. Most lines hold none, which their letters tell without cutting them into words."""
+        if not text or (text.isascii() and not self._may_hold(text.lower())):
+            return {}
+        out: Counts = {}
+        for word in words(text):
+            if word in self.terms:
+                out[word] = out.get(word, 0.0) + 1.0
+        return out
+
+    def _may_hold(self, text: str) -> bool:
+        return any(start in text for start in self._starts)
+
+    def _day(self, time: float | None) -> frozenset[str]:
+        said = stamp(time)
+        if said not in self._days:
+            self._days[said] = self.terms.intersection(words(said))
+        return self._days[said]
+
+    def _speaker(self, text: str) -> frozenset[str]:
+        named = _SPEAKER.match(text)
+        return self.terms.intersection(words(named[1])) if named else frozenset()
+
+
+def _start(term: str) -> str:
+    """What every ASCII text that gives this term holds in lower case: a stem's letters but the last, which stemming may
+    have changed; of a name of several parts the first."""
+    first = term.partition("_")[0] if not term.startswith("_") else ""
+    return first[:-1] if first == term else first
+
+
+def _cut(line: str) -> list[str]:
+    """A long line in sentences or clauses, short ones joined up to half of LONG_LINE."""
+    out = [""]
+    for part in re.findall(r".{1,200}?(?:[.!?;,](?=\s)|[。！？]|$)\s*|.{1,200}", line):
+        if out[-1] and len(out[-1]) + len(part) > LONG_LINE // 2:
+            out.append("")
+        out[-1] += part
+    return out
+
+
+def summed(counts: Sequence[Mapping[str, float]]) -> Counts:
+    """Counts added up."""
+    out: Counts = {}
+    for each in counts:
+        for term, times in each.items():
+            out[term] = out.get(term, 0.0) + times
+    return out

@@ -1,0 +1,98 @@
+"""Looks for what stands near a query, in time or not at all: whatever an embedder does, a search by words goes on.
+
+Knows nothing of what a score means.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from contextvars import copy_context
+
+from foldmark.embedding import Embedder, EmbedderFailed
+from foldmark.retrieval.asking import Question
+from foldmark.retrieval.fusing import fused, widened
+from foldmark.retrieval.ranking import Ranked, judged
+from foldmark.seeking import Finding, Sought
+from foldmark.store import Key, Store
+from foldmark.vectors import Nearest, vectors_of
+
+KEPT_QUERIES = 64
+CANDIDATES = 100
+"""How many pieces nearness alone may bring."""
+
+
+class Meaning:
+    """The nearness side of searches, by one embedder; safe from several threads."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._asked: OrderedDict[str, tuple[float, ...]] = OrderedDict()
+        self._late: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def nearest(
+        self, store: Store, key: Key, asked: Question, finding: Finding, sought: Sought
+    ) -> tuple[Nearest | None, str]:
+        """(what stands near, None where words are all there is; why it is missing, empty where nothing is wrong)."""
+        vectors = vectors_of(store)
+        if not self.embedder.weight or not asked.terms:
+            return None, ""
+        if vectors is None:
+            return None, "by words alone: the store keeps no vectors"
+        try:
+            query = self.vector(asked.text)
+        except EmbedderFailed as failure:
+            return None, f"by words alone: {failure}"
+        beside = [one.place for one in (*finding.found, *finding.near)]
+        found = vectors.nearest(key, self.embedder, query, limit=CANDIDATES, sought=sought, beside=beside)
+        return found, f"{found.missing} pieces have no vector yet" if found.missing else ""
+
+    def judged(
+        self, store: Store, key: Key, asked: Question, finding: Finding, sought: Sought
+    ) -> tuple[list[Ranked], str]:
+        """Every candidate by words and by what it means, as `ranking.judged`, and what is to be said of it."""
+        nearest, remark = self.nearest(store, key, asked, finding, sought)
+        if nearest is None:
+            return judged(finding, asked), remark
+        whole = widened(finding, nearest)
+        return fused(judged(whole, asked), whole, nearest, self.embedder.weight), remark
+
+    def vector(self, query: str) -> tuple[float, ...]:
+        """The vector of a query, of the last few without asking again. Raises EmbedderFailed."""
+        with self._lock:
+            if query in self._asked:
+                self._asked.move_to_end(query)
+                return self._asked[query]
+        vector = self._in_time(query)
+        with self._lock:
+            self._asked[query] = vector
+            while len(self._asked) > KEPT_QUERIES:
+                self._asked.popitem(last=False)
+        return vector
+
+    def _in_time(self, query: str) -> tuple[float, ...]:
+        """A function cannot be stopped, so it runs in a thread of its own; while one is late, nobody waits again."""
+        if self._late is not None and self._late.is_alive():
+            raise EmbedderFailed(f"the embedder {self.embedder.id!r} is still busy with an earlier query")
+        done: list[tuple[float, ...]] = []
+        failed: list[EmbedderFailed] = []
+
+        def ask() -> None:
+            try:
+                done.append(self.embedder.of_query(query))
+            except EmbedderFailed as failure:
+                failed.append(failure)
+            except BaseException as error:
+                failed.append(EmbedderFailed(f"the embedder {self.embedder.id!r} failed ({type(error).__name__})"))
+
+        thread = threading.Thread(target=copy_context().run, args=(ask,), name="foldmark-query", daemon=True)
+        thread.start()
+        thread.join(self.embedder.timeout_seconds)
+        if done:
+            return done[0]
+        if failed:
+            raise failed[0]
+        self._late = thread
+        seconds = self.embedder.timeout_seconds
+        raise EmbedderFailed(f"the embedder {self.embedder.id!r} gave no vector within {seconds:g} s")

@@ -1,0 +1,247 @@
+"""Recall over MCP: a real client of the SDK, in this process, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+import uvicorn
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from starlette.testclient import TestClient
+
+from foldmark.errors import PolicyError
+from foldmark.events import ToolCall, assistant, result, user
+from foldmark.mcp import http_app, recall_server
+from foldmark.memory import MemoryStore
+from foldmark.session import Session
+from foldmark.sqlite import SQLiteStore
+from foldmark.store import Key, SessionInfo
+
+BIG = "\n".join(f"row {n}: the ledger entry of customer {n * 37 % 1009}" for n in range(1, 6_001))
+
+
+def told(store: Any = None, name: str = "main", *, user_name: str = "local") -> Session:
+    """A session with words, a call, a large result and a small one."""
+    session = Session(name, store=store or MemoryStore(), user=user_name)
+    session.record(
+        user("The staging host is quiet-heron-3; do not touch the schema."),
+        assistant("I look at the ledger.", ToolCall("c1", "read_file", '{"path": "ledger.txt"}')),
+        result("c1", BIG, name="read_file"),
+        assistant("The ledger has 6,000 rows."),
+    )
+    return session
+
+
+def asked(server: Any, what: Callable[[Client], Awaitable[Any]]) -> Any:
+    """What came of it; raises what the server refused it with."""
+
+    async def run() -> tuple[Any, MCPError | None]:
+        async with Client(server) as client:
+            try:
+                return await what(client), None
+            except MCPError as error:  # out of the client's task group, which would wrap it
+                return None, error
+
+    found, refused = asyncio.run(run())
+    if refused:
+        raise refused
+    return found
+
+
+def text_of(found: Any) -> str:
+    return "\n".join(part.text for part in found.content)
+
+
+# -- tools
+
+
+def test_a_client_finds_a_fact_and_opens_it() -> None:
+    server = recall_server(told())
+    found = text_of(asked(server, lambda c: c.call_tool("session_search", {"query": "Which host is staging?"})))
+    assert "quiet-heron-3" in found
+    assert "event:1" in found
+    opened = text_of(asked(server, lambda c: c.call_tool("session_load", {"ref": "event:1"})))
+    assert "do not touch the schema" in opened
+
+
+def test_every_tool_says_that_it_only_reads_and_has_no_parameter_for_whose_session_it_is() -> None:
+    tools = asked(recall_server(told()), lambda c: c.list_tools()).tools
+    assert {"session_search", "session_load"} < {tool.name for tool in tools}
+    for tool in tools:
+        assert tool.annotations.read_only_hint
+        assert not {"tenant", "user", "session", "reach"} & set(tool.input_schema["properties"])
+
+
+def test_an_unknown_tool_and_senseless_arguments_are_answered() -> None:
+    server = recall_server(told())
+    with pytest.raises(MCPError, match="session_search"):
+        asked(server, lambda c: c.call_tool("drop_tables", {}))
+    for arguments in ({}, {"query": None}, {"query": 7, "where": "everywhere"}, {"query": "x" * 100_000}, {"?": []}):
+        assert text_of(asked(server, lambda c, given=arguments: c.call_tool("session_search", given)))
+
+
+# -- resources
+
+
+def test_an_event_is_a_resource_with_its_words() -> None:
+    (found,) = asked(recall_server(told()), lambda c: c.read_resource("event://1")).contents
+    assert "quiet-heron-3" in found.text
+    assert found.uri == "event://1"
+
+
+def test_a_body_is_read_whole_by_following_its_addresses() -> None:
+    server, read, uri = recall_server(told()), "", "artifact://3"
+    for _ in range(20):
+        *pages, last = asked(server, lambda c, at=uri: c.read_resource(at)).contents
+        if not last.text.startswith("[There is more: read "):
+            read += "".join(page.text for page in (*pages, last))
+            break
+        read, uri = read + "".join(page.text for page in pages), last.uri
+    assert read == BIG
+
+
+@pytest.mark.parametrize("uri", ["artifact://3?lines=17-18", "artifact://3#L17-18"])
+def test_lines_of_a_body_are_named_behind_a_question_mark_or_a_hash(uri: str) -> None:
+    found = asked(recall_server(told()), lambda c: c.read_resource(uri)).contents
+    assert "".join(page.text for page in found) == "".join(line + "\n" for line in BIG.split("\n")[16:18])
+
+
+def test_the_list_of_resources_holds_every_body_once_over_all_its_pages() -> None:
+    session = Session("many", store=MemoryStore())
+    for n in range(230):
+        session.record(assistant("", ToolCall(f"c{n}", "read_file", "{}")), result(f"c{n}", f"body {n}\n" + BIG))
+
+    async def every(client: Client) -> list[str]:
+        out, cursor = [], None
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            out += [one.uri for one in page.resources]
+            cursor = page.next_cursor
+            if not cursor:
+                return out
+
+    found = asked(recall_server(session), every)
+    assert found == [f"artifact://{2 * n}" for n in range(230, 0, -1)]
+    assert len(asked(recall_server(session), lambda c: c.list_resource_templates()).resource_templates) == 3
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "٣", " "])
+def test_a_foreign_cursor_is_refused_with_the_next_move(cursor: str) -> None:
+    with pytest.raises(MCPError, match="start again"):
+        asked(recall_server(told()), lambda c: c.list_resources(cursor=cursor))
+
+
+@pytest.mark.parametrize(
+    "uri", ["event://999", "artifact://99", "event://1@other", "file:///etc/passwd", "event://", "x"]
+)
+def test_what_is_not_there_is_refused_and_the_address_named(uri: str) -> None:
+    with pytest.raises(MCPError):
+        asked(recall_server(told()), lambda c: c.read_resource(uri))
+
+
+# -- isolation
+
+
+def test_no_address_leads_to_another_user_or_out_of_the_reach() -> None:
+    store = MemoryStore()
+    mine, theirs = told(store), told(store, "theirs", user_name="somebody")
+    told(store, "second")
+    key = Key(session="main/child")
+    store.open(key, info=SessionInfo(session="main/child", kind="child", parent="main", parent_call="c1"))
+    Session("main/child", store=store).record(user("The child says walrus."))
+    sha = theirs.store.log(theirs.key, 3, 3)[0].artifacts[0].sha256
+    session, children, everything = (recall_server(mine, reach=reach) for reach in ("session", "children", "user"))
+    for server in (session, children, everything):
+        for uri in ("event://1@theirs", "artifact://3@theirs"):
+            with pytest.raises(MCPError):
+                asked(server, lambda c, at=uri: c.read_resource(at))
+    assert sha  # the same bytes as our own: content addresses are a tenant's, so this one is ours, too
+    for server in (session, children):
+        with pytest.raises(MCPError):
+            asked(server, lambda c: c.read_resource("event://1@second"))
+    with pytest.raises(MCPError):
+        asked(session, lambda c: c.read_resource("event://1@main/child"))
+    assert "walrus" in asked(children, lambda c: c.read_resource("event://1@main/child")).contents[0].text
+    assert "quiet-heron" in asked(everything, lambda c: c.read_resource("event://1@second")).contents[0].text
+    assert "walrus" not in text_of(asked(session, lambda c: c.call_tool("session_search", {"query": "walrus child"})))
+
+
+def test_a_function_says_whose_session_a_request_is_about() -> None:
+    store = MemoryStore()
+    sessions = [told(store, "one"), Session("two", store=store)]
+    turns = iter([0, 1])
+    server = recall_server(lambda context: sessions[next(turns)])
+    assert "quiet-heron" in text_of(asked(server, lambda c: c.call_tool("session_search", {"query": "staging host"})))
+    assert "quiet-heron" not in text_of(
+        asked(server, lambda c: c.call_tool("session_search", {"query": "staging host"}))
+    )
+
+
+# -- transports
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """The application on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    for _ in range(400):
+        if server.started:
+            break
+        time.sleep(0.05)
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+def test_it_answers_over_http() -> None:
+    with serving(http_app(recall_server(told()))) as url:
+        assert "quiet-heron" in text_of(asked(url, lambda c: c.call_tool("session_search", {"query": "staging host"})))
+
+
+def test_over_http_a_token_keeps_strangers_out() -> None:
+    app = http_app(recall_server(told()), token="s3cret-token")
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "s3cret-token"}):
+            assert client.post("/mcp", json={}, headers=headers).status_code == 401
+        known = client.post("/mcp", json={}, headers={"Authorization": "Bearer s3cret-token"})
+        assert known.status_code != 401
+
+
+def test_a_page_of_another_origin_is_refused() -> None:
+    with TestClient(http_app(recall_server(told())), base_url="http://127.0.0.1:8765") as client:
+        found = client.post("/mcp", json={}, headers={"Origin": "https://evil.example", "Accept": "application/json"})
+        assert found.status_code in (403, 421)
+
+
+def test_another_host_is_served_only_with_a_token() -> None:
+    with pytest.raises(PolicyError, match="token"):
+        http_app(recall_server(told()), host="0.0.0.0")
+
+
+def test_the_command_serves_over_its_standard_streams(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "agent.db")
+    told(store, "refunds")
+    store.close()
+    command = ["-m", "foldmark", "mcp", "--db", str(tmp_path / "agent.db"), "--session", "refunds"]
+    server = StdioServerParameters(command=sys.executable, args=command)
+    assert "quiet-heron" in text_of(asked(server, lambda c: c.call_tool("session_search", {"query": "staging host"})))

@@ -1,0 +1,325 @@
+"""Embedders, small vectors, the fusion of words and nearness, and a search that no embedder can break."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from math import nan, sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldmark import MemoryStore, Session, SQLiteStore, embedding
+from foldmark.aio import AsyncSession
+from foldmark.embedding import Embedder, EmbedderFailed, Vector, cosines, packed, unpacked
+from foldmark.errors import PolicyError
+from foldmark.events import assistant, user
+from foldmark.hooked import EventHooks
+from foldmark.reports import Looked, Observation
+from foldmark.retrieval import Meaning, Ranked, fused, question, widened
+from foldmark.seeking import Finding, Found, Piece, Sought
+from foldmark.store import Key
+from foldmark.vectors import Nearest
+from toy_embedder import numbers, toy
+
+NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40).filter(lambda many: max(map(abs, many)) > 1e-6)
+
+
+def failing(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+    raise RuntimeError(f"no such model; it was asked about {texts[0]}")
+
+
+def broken(call: object = failing, timeout_seconds: float = 5.0) -> Embedder:
+    return Embedder(id="broken", call=call, dimension=64, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
+
+
+# -- vectors in one byte a component
+
+
+@given(NUMBERS)
+def test_a_packed_vector_points_where_the_numbers_do(values: list[float]) -> None:
+    vector = unpacked(packed(values))
+    length = sqrt(sum(value * value for value in values))
+    assert sum(one * one for one in vector) == pytest.approx(1.0)
+    assert sum(one * value / length for one, value in zip(vector, values, strict=True)) > 0.999
+
+
+@given(
+    st.lists(st.lists(st.floats(-1, 1), min_size=8, max_size=8), max_size=6),
+    st.lists(st.floats(-1, 1), min_size=8, max_size=8),
+)
+def test_with_and_without_numpy_the_same_is_near(many: list[list[float]], asked: list[float]) -> None:
+    pytest.importorskip("numpy")
+    vectors, query = [packed(one) for one in many], unpacked(packed(asked))
+    fast = cosines(query, vectors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "_numpy", lambda: None)
+        assert cosines(query, vectors) == pytest.approx(fast, abs=2e-6)
+
+
+def test_a_text_that_means_nothing_is_near_to_nothing() -> None:
+    nothing = packed([0.0, 0.0])
+    assert nothing == Vector(0.0, b"\0\0")
+    assert cosines((1.0, 0.0), [nothing, packed([5.0, 0.0])]) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [[nan, 1.0], [float("inf")]])
+def test_numbers_that_are_none_are_refused(wrong: list[float]) -> None:
+    with pytest.raises(ValueError, match="holds numbers that are none"):
+        packed(wrong)
+
+
+# -- what an embedder may be
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"}, {"id": "x" * 201}, {"call": None}, {"ask": "x"}, {"dimension": 0},
+        {"dimension": 10_000}, {"weight": -0.1}, {"weight": nan}, {"batch": 0}, {"timeout_seconds": 0.0},
+        {"timeout_seconds": nan},
+    ],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_refused_by_name(wrong: dict[str, object]) -> None:
+    with pytest.raises(PolicyError, match=next(iter(wrong))):
+        Embedder(**{"id": "mine", "call": numbers, "dimension": 64, **wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (failing, r"failed \(RuntimeError\)"),
+        (lambda texts: [], "gave 0 vectors for 1 texts"),
+        (lambda texts: [[1.0, 2.0]], "gave 2 numbers in place of 64"),
+        (lambda texts: [[nan] * 64], r"failed \(ValueError\)"),
+        (lambda texts: None, r"failed \(TypeError\)"),
+        (lambda texts: ["words"], r"failed \(ValueError\)"),
+    ],
+)
+def test_what_is_no_vector_is_told_without_a_word_of_the_text(call: object, said: str) -> None:
+    with pytest.raises(EmbedderFailed, match=said) as told:
+        broken(call).of_texts(["a secret"])
+    assert "secret" not in str(told.value)
+
+
+def test_a_query_goes_by_a_function_of_its_own_where_there_is_one() -> None:
+    seen: list[str] = []
+
+    def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        seen.extend(texts)
+        return [numbers(text) for text in texts]
+
+    def ask(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return call([f"query: {text}" for text in texts])
+
+    one = Embedder(id="e5", call=call, ask=ask, dimension=64)
+    one.of_texts(["a", "b"])
+    one.of_query("c")
+    assert seen == ["a", "b", "query: c"]
+
+
+# -- fusion
+
+
+def found(seq: int, text: str, role: str = "user") -> Found:
+    event = (user if role == "user" else assistant)(text)
+    return Found(Piece(seq, 0, text), event)
+
+
+def fused_scores(judged: dict[int, float], near: dict[int, float], weight: float = 0.5) -> dict[int, float]:
+    ranked = [Ranked(found(seq, f"text {seq}"), score) for seq, score in judged.items()]
+    scores = {("", seq, 0): score for seq, score in near.items()}
+    finding = Finding(tuple(one.found for one in ranked))
+    return {one.found.piece.seq: one.score for one in fused(ranked, finding, Nearest((), scores), weight)}
+
+
+def test_each_side_counts_by_its_best_and_nearness_by_its_weight() -> None:
+    assert fused_scores({1: 4.0, 9: 2.0}, {1: 0.2, 9: 0.4}) == {1: 4.0 + 0.5 * 4.0 * 0.5, 9: 2.0 + 0.5 * 4.0}
+
+
+def test_without_weight_or_vectors_the_scores_of_words_stand() -> None:
+    assert fused_scores({1: 4.0, 9: 2.0}, {1: 0.2, 9: 0.4}, weight=0.0) == {1: 4.0, 9: 2.0}
+    assert fused_scores({1: 4.0, 9: 2.0}, {}) == {1: 4.0, 9: 2.0}
+    assert fused_scores({1: 4.0, 9: 2.0}, {1: -0.3, 9: 0.0}) == {1: 4.0, 9: 2.0}
+
+
+def test_what_only_nearness_brings_is_judged_too_and_nothing_twice() -> None:
+    lexical, both, near_alone = found(1, "a"), found(2, "b"), found(3, "c")
+    finding = Finding((lexical, both), 3, {})
+    whole = widened(finding, Nearest((both, near_alone), {near_alone.place: 0.5}))
+    assert [one.piece.seq for one in (*whole.found, *whole.near)] == [1, 2, 3]
+    made = fused([Ranked(lexical, 2.0), Ranked(both, 1.0)], whole, Nearest((near_alone,), {("", 3, 0): 0.5}), 0.5)
+    assert {one.found.piece.seq: one.score for one in made} == {1: 2.0, 2: 1.0, 3: 1.0}
+
+
+# -- a search
+
+
+def talk(embedder: Embedder | None = None, **options: object) -> Session:
+    session = Session("talk", embedder=embedder, clock=lambda: 1_000_000.0, **options)  # type: ignore[arg-type]
+    session.record(
+        user("we sold the lorry in spring"), assistant("noted"), user("dinner was great"), assistant("glad to hear"),
+        user("the lamp in the hall is broken"), assistant("order a bulb"),
+    )  # fmt: skip
+    return session
+
+
+def refs(session: Session, query: str, **limits: object) -> list[str]:
+    return [hit.ref for hit in session.search(query, **limits)]  # type: ignore[arg-type]
+
+
+def test_other_words_of_the_same_meaning_are_found_once_they_are_embedded() -> None:
+    session = talk(toy())
+    assert refs(session, "our vehicle") == []
+    assert not session.embed().left
+    assert refs(session, "our vehicle")[0] == "event:1"
+
+
+def test_recording_never_calls_the_embedder() -> None:
+    session = talk(broken())
+    with pytest.raises(EmbedderFailed):
+        session.embed()
+    assert len(session.store.log(session.key)) == 6
+
+
+def test_filters_hold_for_what_nearness_brings() -> None:
+    session = talk(toy())
+    session.embed()
+    assert "event:1" not in refs(session, "vehicle", roles=("assistant",))
+    assert "event:1" not in refs(session, "vehicle", without=frozenset({1}))
+
+
+def test_a_read_hook_that_hides_an_event_hides_it_from_nearness() -> None:
+    store = MemoryStore()
+    session = talk(toy(), store=store)
+    session.embed()
+    hook = EventHooks(on_read=lambda key, event: None if "lorry" in event.text else event)
+    shielded = Session("talk", store=store, embedder=toy(), hooks=(hook,))
+    assert "event:1" not in refs(shielded, "vehicle")
+    assert not any("lorry" in hit.snippet for hit in shielded.search("vehicle lorry dinner"))
+
+
+@pytest.mark.parametrize(
+    ("call", "remark"),
+    [
+        (failing, "by words alone: the embedder 'broken' failed (RuntimeError)"),
+        (lambda texts: [[0.0]], "by words alone: the embedder 'broken' gave 1 numbers in place of 64"),
+    ],
+)
+def test_a_failing_embedder_leaves_the_search_by_words_and_observers_are_told(call: object, remark: str) -> None:
+    told: list[Observation] = []
+    session = talk(broken(call), observer=told.append)
+    assert refs(session, "lamp") == refs(talk(), "lamp") != []
+    looks = [one for one in told if isinstance(one, Looked)]
+    assert [(one.found > 0, one.failed, one.remark) for one in looks] == [(True, False, remark)]
+
+
+def test_a_slow_embedder_is_not_waited_for_and_not_asked_again_while_it_is_busy() -> None:
+    free, calls = threading.Event(), []
+
+    def slow(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        calls.append(list(texts))
+        free.wait(30)
+        return [numbers(text) for text in texts]
+
+    told: list[Observation] = []
+    session = talk(broken(slow, timeout_seconds=0.01), observer=told.append)
+    assert refs(session, "lamp") == refs(session, "lamp the second") == refs(talk(), "lamp")
+    assert calls == [["lamp"]]
+    remarks = [one.remark for one in told if isinstance(one, Looked)]
+    free.set()
+    assert remarks == [
+        "by words alone: the embedder 'broken' gave no vector within 0.01 s",
+        "by words alone: the embedder 'broken' is still busy with an earlier query",
+    ]
+
+
+def test_missing_vectors_are_told_of_and_those_that_are_there_are_used() -> None:
+    told: list[Observation] = []
+    session = talk(toy(), observer=told.append)
+    session.embed(limit=2)
+    assert refs(session, "vehicle")[0] == "event:1"
+    assert [one.remark for one in told if isinstance(one, Looked)] == ["4 pieces have no vector yet"]
+
+
+def test_a_changed_embedder_searches_by_words_until_its_own_vectors_are_there() -> None:
+    store = MemoryStore()
+    talk(toy(), store=store).embed()
+    changed = Session("talk", store=store, embedder=toy("new"))
+    assert refs(changed, "vehicle") == []
+    assert changed.embed().done == 6
+    assert refs(changed, "vehicle")[0] == "event:1"
+
+
+def test_an_embedder_without_weight_is_never_asked_about_a_query() -> None:
+    silent = Embedder(id="silent", call=failing, dimension=64, weight=0.0)
+    told: list[Observation] = []
+    session = talk(silent, observer=told.append)
+    assert refs(session, "lamp") == refs(talk(), "lamp")
+    assert [one.remark for one in told if isinstance(one, Looked)] == [""]
+
+
+def test_the_same_query_is_embedded_once() -> None:
+    calls: list[str] = []
+
+    def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        calls.extend(texts)
+        return [numbers(text) for text in texts]
+
+    meaning = Meaning(broken(call))
+    assert meaning.vector("lamp") == meaning.vector("lamp")
+    assert calls == ["lamp"]
+
+
+def test_a_store_without_vectors_is_searched_by_words() -> None:
+    store = MemoryStore()
+    session = talk(toy(), store=store)
+    del store.vectors
+    assert session.embed().done == 0
+    asked = question("lamp", 0.0)
+    key = Key(session="talk")
+    found = store.find(key, asked.terms)
+    said = Meaning(toy()).judged(store, key, asked, found, Sought())[1]
+    assert said == "by words alone: the store keeps no vectors"
+    assert refs(session, "lamp")[0] == "event:5"
+
+
+def test_without_an_embedder_nothing_is_embedded() -> None:
+    assert talk().embed().done == 0
+
+
+def test_both_stores_rank_alike_with_an_embedder(tmp_path: object) -> None:
+    disk = SQLiteStore(f"{tmp_path}/a.db")
+    sessions = [talk(toy(), store=MemoryStore()), talk(toy(), store=disk)]
+    for session in sessions:
+        session.embed()
+    for query in ("vehicle", "the lamp", "great lorry dinner", "nothing of the kind"):
+        first, second = ([(hit.ref, hit.score) for hit in session.search(query)] for session in sessions)
+        assert first == second
+    disk.close()
+
+
+def test_secrets_are_not_handed_to_the_embedder() -> None:
+    seen: list[str] = []
+
+    def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        seen.extend(texts)
+        return [numbers(text) for text in texts]
+
+    session = Session("keys", embedder=broken(call))
+    session.record(user("the key is sk-proj-" + "a1B2c3D4" * 5))
+    session.embed()
+    assert len(seen) == 1
+    assert "a1B2c3D4" not in seen[0]
+
+
+def test_an_async_session_embeds_and_searches_alike() -> None:
+    async def run() -> list[str]:
+        session = AsyncSession("talk", embedder=toy())
+        await session.record(user("we sold the lorry"))
+        assert (await session.embed()).done == 1
+        return [hit.ref for hit in await session.search("vehicle")]
+
+    assert asyncio.run(run()) == ["event:1"]
