@@ -48,7 +48,9 @@ class Room:
         """Whether there is room for more."""
         need = count(f"{label}{text}\n")
         if need > self.left:
-            text = text[: max(0, int(len(text) * self.left / need))]
+            text = text[: int(len(text) * self.left / need)]
+            while text and count(f"{label}{text}\n") > self.left:
+                text = text[:-8]
         self.left -= min(need, self.left)
         self.shown[seq] = f"{self.shown.get(seq, '')}\n{text}"
         return self.left > 0

@@ -92,11 +92,12 @@ def key_of(number: int) -> Key:
 def turns(size: Size, rng: random.Random) -> list[tuple[int, int]]:
     """(session, events) in the order of writing: turns of one to six events, of all sessions in turn."""
     out: list[tuple[float, int, int]] = []
-    for number, left in enumerate(lengths(size, rng)):
-        while left > 0:
-            taken = min(left, rng.randint(1, 6))
+    for number, length in enumerate(lengths(size, rng)):
+        done = 0
+        while done < length:
+            taken = min(length - done, rng.randint(1, 6))
             out.append((rng.random(), number, taken))
-            left -= taken
+            done += taken
     return [(number, taken) for _, number, taken in sorted(out)]
 
 
@@ -153,17 +154,30 @@ def write(db: sqlite3.Connection, line: Line, events: Sequence[Event], now: floa
 # -- measuring
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds."""
-    start = time.perf_counter()
+class Took(NamedTuple):
+    """Milliseconds: of the wall clock, of this thread's processor."""
+
+    wall: float
+    cpu: float
+
+
+def timed(work: Callable[[], object]) -> Took:
+    wall, cpu = time.perf_counter(), time.thread_time()
     work()
-    return 1_000 * (time.perf_counter() - start)
+    return Took(1_000 * (time.perf_counter() - wall), 1_000 * (time.thread_time() - cpu))
 
 
-def row(name: str, times: Sequence[float], note: str = "") -> None:
-    ordered = sorted(times)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    print(f"| {name} | {len(times)} | {statistics.median(times):.2f} | {p95:.2f} | {note} |", flush=True)
+def head() -> None:
+    print("\n| | n | p50 ms | p95 ms | p50 CPU ms | p95 CPU ms | |\n|---|---|---|---|---|---|---|")
+
+
+def row(name: str, times: Sequence[Took], note: str = "") -> None:
+    cells = [f"{each:.2f}" for column in zip(*times, strict=True) for each in (statistics.median(column), p95(column))]
+    print(f"| {name} | {len(times)} | {' | '.join(cells)} | {note} |", flush=True)
+
+
+def p95(column: Sequence[float]) -> float:
+    return sorted(column)[min(len(column) - 1, int(0.95 * len(column)))]
 
 
 def asked(store: SQLiteStore, count: int, size: Size, writer: Writer) -> Iterator[tuple[Key, str]]:
@@ -181,7 +195,7 @@ def asked(store: SQLiteStore, count: int, size: Size, writer: Writer) -> Iterato
 
 def measure(path: Path, size: Size, count: int) -> None:
     store, writer = SQLiteStore(path), Writer(11)
-    print("\n| | n | p50 ms | p95 ms | |\n|---|---|---|---|---|")
+    head()
     questions = list(asked(store, count, size, writer))
     for where, name in (("session", "inside a session"), ("others", "the user's others"), ("user", "all of a user's")):
         for_where(store, questions, where, name)  # type: ignore[arg-type]
@@ -190,9 +204,7 @@ def measure(path: Path, size: Size, count: int) -> None:
     store.close()
 
 
-def for_where(
-    store: SQLiteStore, questions: Sequence[tuple[Key, str]], where: Where, name: str
-) -> None:
+def for_where(store: SQLiteStore, questions: Sequence[tuple[Key, str]], where: Where, name: str) -> None:
     """First touch apart: every question of a session that the process does not know, then the same ones again."""
     sought = Sought(where=where)
     finds, cold, searches, brought = [], [], [], []
@@ -271,7 +283,7 @@ def main() -> None:
         size = Size(given.events, given.sessions)
         path = folder / f"recall-{size.events}-{size.sessions}.db"
         if not path.exists():
-            print(f"built in {timed(lambda: build(path, size)) / 1_000:.0f} s")
+            print(f"built in {timed(lambda: build(path, size)).wall / 1_000:.0f} s")
         print(f"{size.events:,} events in {size.sessions:,} sessions", end="")
         measure(path, size, given.questions)
         sizes(path)

@@ -41,6 +41,7 @@ from foldmark import (
     hooked,
     importers,
     models,
+    opening,
     pacing,
     policy,
     prices,
@@ -293,7 +294,13 @@ def python_page() -> str:
         *(function(f"retention.{name}", getattr(retention, name)) for name in ("expire", "kept_policy")),
         value(retention.Expired),
         f"## Tools for the agent\n\n{doc(tools)}\n\n{function('tools.compact_tool', tools.compact_tool)}",
+        function("tools.recall_tools", tools.recall_tools),
+        function("tools.artifact_tools", tools.artifact_tools),
         value(tools.Tool),
+        f"## Looking into a big result\n\n`session.open(ref)` opens it.\n\n{doc(opening)}\n",
+        *(function(f"opening.{name}", getattr(opening, name)) for name in OPENING_FUNCTIONS),
+        *map(value, (opening.Opened, opening.Stat, opening.Page, opening.Matches, opening.Line, opening.Answer)),
+        *map(value, (opening.Sample, opening.SampleRow, opening.Told)),
         f"## OpenTelemetry\n\n{module_doc('telemetry/__init__.py')}\n",
         function("OpenTelemetry", unimported("telemetry/observer.py", "OpenTelemetry"), skip_self=True),
         function("telemetry.measures", unimported("telemetry/measuring.py", "measures")),
@@ -342,6 +349,7 @@ WIRE_FUNCTIONS = ("read", "read_messages", "write", "lost", "validate", "overflo
 MODEL_FUNCTIONS = ("function", "openai", "anthropic", "gguf")
 TRIGGER_FUNCTIONS = ("rent", "size", "events", "tokens", "share", "idle", "custom", "any_of", "all_of")
 PRICE_FUNCTIONS = ("price_of", "prompt_cost", "bill", "dollars", "money")
+OPENING_FUNCTIONS = ("stat", "head", "tail", "read_lines", "grep", "query", "table", "told")
 TEST_FUNCTIONS = ("ScriptedModel", "AsyncScriptedModel", "FixedClock", "items_json")
 
 

@@ -60,6 +60,11 @@ class AsyncSession:
         return self.session.name
 
     @property
+    def alike(self) -> dict[str, Any]:
+        """As `Session.alike`."""
+        return self.session.alike
+
+    @property
     def policy(self) -> Policy:
         """As `Session.policy`."""
         return self.session.policy

@@ -361,11 +361,9 @@ def ordered(postings: Mapping[str, Sequence[int]], total: int) -> list[int]:
 
 
 def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
-    """Count an event by its pieces: they hold its whole text and its calls' arguments, redacted."""
-    if texts:
-        tally.add(event, text="".join(texts), calls=())
-    else:
-        tally.add(event)
+    """Count an event by its pieces: they hold its whole text and its calls' arguments, redacted. What has none (a
+    recalled text) is no news."""
+    tally.add(event, text="".join(texts), calls=())
 
 
 def started(log: Log, key: Key, call_id: str, *, own: bool, at: int = 0) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from foldmark.events import Event
 from foldmark.seeking import WHERE, Where
 from foldmark.store import Key, SessionInfo, Store
 
@@ -51,11 +52,17 @@ def _is_child(store: Store, key: Key, session: str, infos: Mapping[str, SessionI
 
 def _is_seen(store: Store, key: Key, child: SessionInfo) -> bool:
     """Whether the key sees the call of a child session; one of no known call belongs to the whole of its parent."""
-    if any(call.id == child.parent_call for event in store.log(key) for call in event.calls):
+    if any(_starts(event, child) for event in store.log(key)):
         return True
     if key.sees != "all" or child.parent != key.session:
         return False
     return child.parent_call not in store.context(key, ()).calls
+
+
+def _starts(event: Event, child: SessionInfo) -> bool:
+    """Whether the event makes the call of a child session: an id may come again, at another place."""
+    makes = any(call.id == child.parent_call for call in event.calls)
+    return makes and (not child.parent_seq or (event.session, event.seq) == (child.parent, child.parent_seq))
 
 
 def _ancestors(session: str, infos: Mapping[str, SessionInfo]) -> set[str]:

@@ -133,8 +133,8 @@ def _names_file(path: str, piece: Piece) -> bool:
 
 
 def _is_below(key: str, branch: str) -> bool:
-    mine, theirs = key.strip("/"), branch.strip("/")
-    return mine == theirs or mine.startswith(f"{theirs}/")
+    theirs = [segment for segment in branch.split("/") if segment]
+    return [segment for segment in key.split("/") if segment][: len(theirs)] == theirs
 
 
 def is_said(event: Event) -> bool:

@@ -134,6 +134,7 @@ class Session:
         """What people do: plan and preview, pin, edit, undo and adopt, history, delete."""
         return Control(self._setting, lock=self.lock, on_report=self._notices.report if self._notices else None)
 
+    @property
     def alike(self) -> dict[str, Any]:
         """Options with which another session of the same user is opened like this one: its store, artifacts and policy,
         clock, ids and listeners, and the tenant and user. Not its scope, and not its summarizer (an attribute)."""

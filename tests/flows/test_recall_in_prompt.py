@@ -253,6 +253,30 @@ def test_it_takes_no_more_than_it_may(tokens: int) -> None:
     assert len(request.report.recalled) == sum(message.text.count("\n[event:") for message in found)
 
 
+def test_the_best_hit_is_cut_to_what_fits_and_worse_ones_never_stand_in_its_place() -> None:
+    long = f"{FACT} " + "It was moved there after the migration of the ledger and nobody told the auditors. " * 4
+    made = compacted(user(long), assistant("The staging area is noted."), recall={"preload_tokens": 90})
+    made.record(user(ASK))
+    (text,) = suffix(made)
+    assert count(text) <= 90
+    assert f"| {FACT}" in text
+    assert "…\n" in text
+    assert "is noted" not in text
+    less = session_like(made, {"preload_tokens": 50})
+    assert suffix(less) == []
+
+
+def test_what_hardly_matches_is_left_out() -> None:
+    others = [assistant(f"Right, {at}.") for at in range(4)]  # what stands beside a match belongs to it
+    weak = user("Please listen to the weather before you go out, the forecast said there may be rain.")
+    made = compacted(user(FACT), *others, weak, recall={"preload_tokens": 2_000})
+    assert weak.text in [hit.snippet for hit in made.search("staging database listen", where="covered")]
+    made.record(user("On which port does the staging database listen behind the bastion?"))
+    text = "\n".join(suffix(made))
+    assert FACT in text
+    assert "weather" not in text
+
+
 def session_like(made: Session, recall: Mapping[str, Any]) -> Session:
     return session(store=made.store, recall=recall)
 

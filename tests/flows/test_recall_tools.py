@@ -19,7 +19,7 @@ from foldmark.evidence import EVIDENCE, quoted, unquoted
 from foldmark.policy import Recall
 from foldmark.profiles import Profile
 from foldmark.seeking import Where
-from foldmark.store import SessionInfo
+from foldmark.store import Key, SessionInfo
 from foldmark.tools import Tool, artifact_tools, recall_tools
 from foldmark.wire import WIRES
 from making import long_session
@@ -74,6 +74,15 @@ def test_what_the_user_has_just_asked_is_no_answer_to_itself() -> None:
     assert refs[0] == "1"
     assert {"7", "8"}.isdisjoint(refs)
     assert "event:7" in str(session.search("staging port")), "people's search does not leave it out"
+
+
+def test_what_the_user_said_last_is_found_once_it_was_answered() -> None:
+    session = talk()
+    session.record(user("The spare port is 9443."))
+    search, _ = tools(session)
+    assert "9443" not in search({"query": "spare port"})
+    session.record(assistant("Noted."))
+    assert "9443" in search({"query": "spare port"})
 
 
 def test_nothing_found_says_where_it_looked_and_what_else_to_try() -> None:
@@ -272,6 +281,19 @@ def test_lines_of_a_large_result_are_opened_and_gone_on_with() -> None:
         "| row 4000 of the export", "| row 4001 of the export",
     ]  # fmt: skip
     assert read_on(load, "artifact:8#L100-900") == "\n".join(body.split("\n")[99:900]) + "\n"
+
+
+def test_many_short_lines_and_many_small_events_are_bounded_with_their_marks() -> None:
+    session = Session("main", policy=Policy.coding())
+    session.record(user("go"), assistant("", ToolCall("c", "bash")), result("c", "a\n" * 20_000, name="bash"))
+    session.record(*(user("x") if at % 2 else assistant("y") for at in range(2_000)))
+    _, load = tools(session)
+    for ref in ("artifact:3", "artifact:3#L10-9000", "event:4-2000"):
+        for limit in (500, 3_000, 10**9):
+            answer = load({"ref": ref, "limit": limit})
+            assert len(answer) < min(limit, 12_000) + 700
+            assert "[next: " in answer
+    assert read_on(load, "artifact:3#L10-900") == "a\n" * 891
 
 
 def read_on(load: Tool, ref: str, limit: int = 700) -> str:
@@ -476,6 +498,7 @@ def test_what_was_recalled_is_neither_found_nor_noted_nor_admitted_again(
     session.record(*long_session(30))
     search, load = tools(session, names=names)
     facts, units = noted(session)
+    known = dict(session.store.tally(session.key).names)
     before = [hit.ref for hit in session.search("staging port Marta value_3_7", limit=50)]
     head = session.store.view(session.key).head
     asked: list[Event] = []
@@ -497,6 +520,11 @@ def test_what_was_recalled_is_neither_found_nor_noted_nor_admitted_again(
     after_facts, after_units = noted(session)
     assert [fact for fact in after_facts if fact not in facts] == []
     assert after_units == units
+    assert dict(session.store.tally(session.key).names) == known
+    for event in asked:  # one by one it is the same as in a batch
+        Session("single", store=session.store, policy=policy).record(event)
+    single = Key(session="single")
+    assert not {"zzunique", "value_3_7"} & set(session.store.tally(single).names)
 
 
 def noted(session: Session) -> tuple[Any, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,9 @@ from foldmark.children import (
 from foldmark.events import Event, result
 from foldmark.hooked import EventHooks, Hold
 from foldmark.retention import expire
+from foldmark.store import Key, SessionInfo
 from foldmark.testing import AsyncScriptedModel, items_json
+from foldmark.tools import recall_tools
 from foldmark.wire import WIRES
 from making import long_session
 
@@ -833,3 +837,102 @@ def test_a_report_that_a_hook_holds_back_leaves_the_call_open_and_says_so_by_hav
     assert (report.outcome, report.ref) == ("finished", "")
     assert answers(opened) == []
     assert "The lock waits too long." in report.text
+
+
+# -- by a model's tools
+
+
+def asks(session: Session, name: str, **arguments: Any) -> str:
+    tool = next(tool for tool in recall_tools(session) if tool.name == name)
+    answer: str = tool(arguments)
+    return answer
+
+
+def test_a_model_finds_and_opens_what_a_sub_agent_did_with_the_words_of_the_report(store: Any) -> None:
+    opened = parent(store)
+    delegate(opened, "c1", nested)
+    assert "event:4@main/2/2" in asks(opened, "session_search", query="LOCK_WAIT 4711", where="children")
+    assert "LOCK_WAIT = 4711" in asks(opened, "session_load", ref="event:4@main/2/2")
+    assert "Below said" in asks(opened, "session_load", ref="event:4@main/2")
+
+
+def test_a_model_of_one_scope_opens_no_ref_into_the_sub_agents_of_another(store: Any) -> None:
+    first, second = two_scopes(store)
+    assert "SECRET of app/a" in asks(first, "session_load", ref="event:1@main/2")
+    assert "SECRET of" not in asks(second, "session_load", ref="event:1@main/2")
+    assert "SECRET of app/a" not in asks(second, "session_search", query="SECRET", where="children")
+
+
+def test_a_model_opens_no_sub_agent_of_another_with_an_id_that_came_again(store: Any) -> None:
+    first, second = two_scopes(store, "call_0", "call_0")
+    assert "SECRET of app/a" in asks(first, "session_load", ref="event:1@main/2")
+    assert "SECRET of" not in asks(second, "session_load", ref="event:1@main/2")
+
+
+def test_a_sub_agent_reaches_neither_its_parent_nor_its_siblings(store: Any) -> None:
+    opened = parent(store, "c1", "c2")
+    delegate(opened, "c1", works)
+    found: list[str] = []
+
+    def looks(child: Session) -> str:
+        child.record(user("Look round."))
+        found.append(asks(child, "session_search", query="LOCK_WAIT 4711", where="children"))
+        found.extend(asks(child, "session_load", ref=ref) for ref in ("event:1@main", "event:4@main/2"))
+        return "done"
+
+    delegate(opened, "c2", looks)
+    assert len(found) == 3
+    assert not any("LOCK_WAIT =" in each or "Fix the lock" in each for each in found)
+
+
+def test_a_fork_whose_own_call_stands_where_the_other_line_made_one_has_no_part_in_its_sub_agent(store: Any) -> None:
+    opened = parent(store, "call_0")
+    delegate(opened, "call_0", works)
+    store.open(Key(session="line"), info=SessionInfo(session="line", kind="fork", parent="main", parent_seq=1))
+    line = Session("line", store=store, policy=POLICY)
+    line.record(assistant("I send another.", ToolCall("call_0", "task", "{}")))
+    assert report_refused(line, "call_0")
+    assert children_of(line) == []
+    assert [hit for hit in line.search("LOCK_WAIT 4711", where="children") if hit.session] == []
+    assert "LOCK_WAIT =" not in asks(line, "session_load", ref="event:4@main/2")
+    assert delegate(line, "call_0", works).session == "line/2"
+
+
+def report_refused(session: Session, call: str) -> bool:
+    try:
+        report_of(session, call)
+    except NotFound:
+        return True
+    return False
+
+
+DIES = """
+import os, sys
+from foldmark import Policy, Session, SQLiteStore, ToolCall, assistant, user
+from foldmark.children import delegate
+
+session = Session("main", store=SQLiteStore(sys.argv[1]), policy=Policy.coding(run="manual"))
+session.record(user("Fix the lock."), assistant("I send them.", ToolCall("c1", "task", "{}")))
+
+
+def run(child):
+    child.record(user("Find the lock."), assistant("I have half of it."))
+    os._exit(9)
+
+
+delegate(session, "c1", run)
+"""
+
+
+def test_a_process_that_dies_in_a_run_leaves_all_that_was_recorded_and_an_open_call(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    done = subprocess.run([sys.executable, "-c", DIES, str(path)], check=False, timeout=60)
+    assert done.returncode == 9
+    store = SQLiteStore(path)
+    opened = Session("main", store=store, policy=POLICY)
+    assert "I have half of it." in report_of(opened, "c1").text
+    assert opened.request(window=60_000).messages  # an open call is no obstacle
+    again = delegate(opened, "c1", lambda child: f"The rest, after {child.info.head} events.")
+    assert "The rest, after 2 events." in again.text
+    assert len(answers(opened)) == 1
+    store.close()

@@ -74,6 +74,10 @@ def test_a_range_is_read_as_asked_and_names_what_follows_to_the_end_of_what_was_
 def test_what_is_behind_the_end_is_not_found_with_where_the_end_is() -> None:
     with pytest.raises(NotFound, match="ends at line 1,000"):
         read_lines(body_of(NUMBERED), 1_001, 1_002)
+    with pytest.raises(NotFound, match="begins at line 10"):
+        read_lines(body_of(NUMBERED, span="#L10-20"), 2, 9)
+    with pytest.raises(PolicyError, match="goes up"):
+        read_lines(body_of(NUMBERED), 9, 3)
     with pytest.raises(NotFound, match=r"behind the end.*1,000 lines"):
         body_of(NUMBERED, span="#L1001-1002")
     with pytest.raises(NotFound, match="behind the end"):

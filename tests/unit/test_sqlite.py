@@ -294,13 +294,13 @@ def test_a_fork_opens_connections_of_its_own_and_leaves_those_of_the_parent_alon
     thread = threading.Thread(target=read)
     thread.start()
     ready.wait()
-    inherited = [db for _, db in store._places._open]
+    inherited = [db for _, db, _ in store._places._open]
     assert len(inherited) == 2
 
     def child() -> tuple[bool, int, list[bool]]:
         add(store, "2")
         mine = store._db
-        own = [db for _, db in store._places._open]
+        own = [db for _, db, _ in store._places._open]
         store.close()
         return mine not in inherited, len(own), [is_open(db) for db in inherited]
 

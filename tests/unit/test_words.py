@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark.words import LONGEST, STOP, distinct, fold, stem, telling, words
+from foldmark.words import LONGEST, STOP, distinct, fold, places, stem, telling, words
 
 
 @pytest.mark.parametrize(
@@ -202,6 +202,22 @@ def test_what_no_analyser_makes_is_no_token() -> None:
 
 def test_common_words_are_stemmed_as_a_query_is() -> None:
     assert set(words("where these does")) <= STOP
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "start"),
+    [
+        ("the port of the walrus", "walruses", 16), ("see src/billing/charge.py:88", "charge", 4),
+        (f"{'话' * 100}数据库{'话' * 100}", "数据库", 100), (f"{'ก' * 80}น้ำตาล{'ก' * 80}", "น้ำตาล", 80),
+        ("हिन्दी किताब", "किताब", 7), ("서버를 껐다", "서버", 0), (f"{'x' * 300} walrus", "walrus", 301),
+    ],
+)  # fmt: skip
+def test_a_token_is_found_again_in_its_text_to_a_few_characters(text: str, query: str, start: int) -> None:
+    found = places(text, words(query))
+    assert {token for _, held in found for token in held} <= set(words(query))
+    assert found
+    assert all(start - 24 <= place <= start + 8 for place, _ in found)
+    assert places(text, ["nothing"]) == []
 
 
 _SCRIPTS = (

@@ -163,7 +163,7 @@ def open_child(
         )
         session.store.open(child_key(session, name), info=made)
     above = session if isinstance(session, ChildSession) else None
-    child = ChildSession(name, limits=limits, above=above, **{**session.alike(), **options})
+    child = ChildSession(name, limits=limits, above=above, **{**session.alike, **options})
     if not {"model", "summarizer"} & options.keys():
         child.summarizer, child.awaits = session.summarizer, session.awaits
     return child

@@ -113,10 +113,8 @@ def artifact_lines(
 def artifact_grep(
     ref: Body,
     pattern: Annotated[str, typer.Argument(help="Plain text, or a regular expression.")],
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Capitals and small letters alike.")] = False,
-    context: Annotated[
-        int, typer.Option("--context", "-C", help="Lines before and after each match.", min=0, max=20)
-    ] = 0,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Capitals and small letters alike.")] = False,
+    context: Annotated[int, typer.Option("--context", help="Lines before and after each match.", min=0, max=20)] = 0,
     limit: Annotated[int, typer.Option("--limit", help="Matching lines at most.", min=1, max=1000)] = 50,
     db: Db = DEFAULT_DB,
     session: SessionId = "",
@@ -192,7 +190,7 @@ def _tell(look: Look, as_json: bool) -> None:
         return
     found, out = told(look), terminal()
     if isinstance(look, Stat | Sample) or not found.text:
-        out.tell(found.head, "bold")
+        out.tell(f"{found.ref}: {found.head}", "bold")
     if found.text:
         say(found.text, end="" if found.text.endswith("\n") else "\n")
     if found.note:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from foldmark.errors import NotFound
+from foldmark.errors import NotFound, PolicyError
 from foldmark.opening.opened import PAGE_CHARACTERS, Opened
 from foldmark.refs import Ref, parse
 from foldmark.retrieval import read_page
@@ -31,13 +31,18 @@ def head(body: Opened, lines: int = 40, *, limit: int = PAGE_CHARACTERS) -> Page
 
 def read_lines(body: Opened, first: int, last: int, *, limit: int = PAGE_CHARACTERS) -> Page:
     """Lines `first` to `last` (1-based, inclusive) as far as they are opened, at most `limit` characters, cut at a line
-    where there is one. Pages joined by `next` give the body again. Raises NotFound behind the end."""
+    where there is one. Pages joined by `next` give the body again. Raises NotFound
+    outside of it, PolicyError for a range that goes down."""
     if not body.first or not body.lines:
         return _of_bytes(body, body.start, body.stop, limit)
+    if last < first:
+        raise PolicyError(f"Lines {first}-{last} are none: a range goes up, as 120-160.")
     first, last = max(first, body.first), min(last, body.last)
     if first > body.last:
-        raise NotFound(body.at(first, max(first, last)), f"{body.ref} ends at line {body.last:,}.")
-    start, stop = body.span(first, max(first, last))
+        raise NotFound(body.at(first, first), f"{body.ref} ends at line {body.last:,}; nothing is behind it.")
+    if last < first:
+        raise NotFound(body.at(first, first), f"{body.name} was opened; it begins at line {first:,}.")
+    start, stop = body.span(first, last)
     page = _of_bytes(body, start, stop, limit)
     end = start + _length(page)
     shown = body.read(start, end).count(b"\n")

@@ -47,40 +47,43 @@ def query(
     body: Opened, expression: str = "@", *, limit: int = PAGE_CHARACTERS, seconds: float = 5.0
 ) -> Answer:  # fmt: skip
     """The answer to a JMESPath `expression` (`users[?age > `30`].name`), at most `limit` characters of it. Of JSON
-    lines the document is the array of their values.
+    lines the document is the array of their values. A query that ends in ` | [20:]` gives the elements behind the first
+    20, nulls too (the language itself would leave these out).
 
     Numbers may be spelled anew (1.50 as 1.5). Raises PolicyError for a body that is no JSON, has more than 16 MiB, and
     for an expression that cannot be read, fails, grows or takes longer than `seconds`.
     """
-    tree = _parsed(expression)
+    asked, skip = _apart(expression)
+    tree = _parsed(asked)
     found = document(body)
-    value = _evaluated(expression, tree, hidden_value(body, found.value), seconds)
+    value = _evaluated(asked, tree, hidden_value(body, found.value), seconds)
     notes = [f"{found.skipped:,} line(s) are no JSON and were left out."] if found.skipped else []
     if value is None and found.value is not None:
         notes.append(f"Nothing is there. The document is: {shape(found.value)}.")
-    made = _array(value, expression, limit) if isinstance(value, list) else _single(value, limit)
+    made = _array(value, asked, skip, limit) if isinstance(value, list) else _single(value, limit)
     return msgspec.structs.replace(
         made, ref=body.name, query=expression, note=" ".join(part for part in (*notes, made.note) if part)
     )
 
 
-def _array(value: list[Any], expression: str, limit: int) -> Answer:
-    """The first elements, whole ones; the first one cut when it alone is too long."""
+def _array(value: list[Any], expression: str, skip: int, limit: int) -> Answer:
+    """The first elements behind those to skip, whole ones; the first one cut when it alone is too long."""
     lines: list[str] = []
     room, note = limit, ""
-    for item in value:
+    for item in value[skip:]:
         text, whole = written(item, max(0, room))
         if not whole and lines:
             break
         lines.append(text if whole else f"{text}…")
         room -= len(text) + 3  # a line end, and room for a mark in front of it
         if not whole:
-            note = f"The first element is cut; it is: {shape(item)}. Name a part of it."
+            note = f"The first element shown is cut; it is: {shape(item)}. Name a part of it."
             break
-    shown = len(lines)
-    rest = _behind(expression, shown) if shown < len(value) else ""
-    return Answer(ref="", query="", what=shape(value), text="\n".join(lines), count=len(value), shown=shown, next=rest,
-        note=note)  # fmt: skip
+    behind = skip + len(lines)
+    return Answer(
+        ref="", query="", what=shape(value), text="\n".join(lines), count=len(value), shown=len(lines),
+        next=f"{expression} | [{behind}:]" if behind < len(value) else "", note=note,
+    )  # fmt: skip
 
 
 def _single(value: Any, limit: int) -> Answer:
@@ -89,11 +92,10 @@ def _single(value: Any, limit: int) -> Answer:
     return Answer(ref="", query="", what=shape(value), text=text if whole else f"{text}…", note=note)
 
 
-def _behind(expression: str, shown: int) -> str:
-    """The query for the elements that come after those shown."""
-    if rest := _REST.search(expression):
-        return f"{expression[: rest.start()]} | [{int(rest[1]) + shown}:]"
-    return f"{expression} | [{shown}:]"
+def _apart(expression: str) -> tuple[str, int]:
+    """A query without its ` | [20:]`, and the 20."""
+    rest = _REST.search(expression)
+    return (expression[: rest.start()], int(rest[1])) if rest else (expression, 0)
 
 
 def _parsed(expression: str) -> Any:

@@ -76,7 +76,7 @@ def _told(body: Opened, text: str, form: str, is_whole: bool) -> tuple[str, tupl
             found = document(body)
             lines = f", JSON lines ({found.skipped:,} lines are none)" if found.skipped else ", JSON lines"
             return f"{shape(found.value)}{lines if found.is_lines else ''}", ()
-    if form == "table" and body.first:
+    if form in ("table", "json") and body.first:
         with suppress(PolicyError):
             sheet = sheet_of(body)
             found_rows = list(islice(sheet.rows(), READ_ROWS + 1))

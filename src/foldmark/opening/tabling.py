@@ -66,11 +66,12 @@ def table(
     rows_of = [(number, _shown_row(body, sheet, number, row, shown)) for number, row in kept.chosen()]
     found = _within(rows_of, limit)
     lines = {number: row.line for number, row in kept.chosen()}
+    every = told_columns(body, sheet, kept.top)
     return Sample(
         ref=body.name,
         form=sheet.form,
         columns=tuple(sheet.columns[at] for at in shown),
-        told=tuple(each for at, each in enumerate(told_columns(body, sheet, kept.top)) if at in shown),
+        told=tuple(every[at] for at in shown if at < len(every)),
         rows=tuple(row for _, row in found),
         total=kept.total,
         searched=kept.searched,

@@ -15,9 +15,10 @@ from foldmark.opening.tabling import Sample
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """A look in words: `head` says what it is, `text` is what was found, `note` what else there is to know, `next` the
-    ref (or query) to go on with."""
+    """A look in words: `ref` is what was looked at, `head` says what it is, `text` is what was found, `note` what else
+    there is to know, `next` the ref (or query) to go on with."""
 
+    ref: str
     head: str
     text: str = ""
     note: str = ""
@@ -44,12 +45,13 @@ def _stat(look: Stat) -> Told:
     size = f"{_several(look.size, 'byte')}, {_several(look.lines, 'line')}, {about}{_several(look.tokens, 'token')}"
     ends = f", line ends {look.line_ends}" if look.line_ends not in ("", "LF") else ""
     text = "\n".join([look.what, *look.columns])
-    return Told(head=f"{look.ref} ({look.kind}): {look.form}, {size}, {look.encoding}{ends}", text=text, next=look.next)
+    head = f"{look.kind}, {look.form}, {size}, {look.encoding}{ends}"
+    return Told(ref=look.ref, head=head, text=text, next=look.next)
 
 
 def _page(look: Page) -> Told:
     whole = _several(look.lines, "line") if look.first else _several(look.size, "byte")
-    return Told(head=f"{look.ref} of {whole}", text=look.text, next=look.next)
+    return Told(ref=look.ref, head=f"of {whole}", text=look.text, next=look.next)
 
 
 def _matches(look: Matches) -> Told:
@@ -60,23 +62,24 @@ def _matches(look: Matches) -> Told:
             lines.append("--")
         lines.append(f"{line.number}{':' if line.matched else '-'} {line.text}")
         last = line.number
-    found = f"{_several(look.count, 'line')} of {look.ref} match{'es' if look.count == 1 else ''}"
-    return Told(head=found if look.count else f"No line of {look.ref} matches", text="\n".join(lines),
-        note=look.note, next=look.next)  # fmt: skip
+    found = (
+        f"{_several(look.count, 'line')} match{'es' if look.count == 1 else ''}" if look.count else "no line matches"
+    )
+    return Told(ref=look.ref, head=found, text="\n".join(lines), note=look.note, next=look.next)
 
 
 def _answer(look: Answer) -> Told:
-    some = f", the first {look.shown:,}" if look.shown < look.count else ""
-    return Told(head=f"{look.ref}: {look.what}{some}", text=look.text, note=look.note, next=look.next)
+    some = f", {look.shown:,} shown" if look.shown < look.count else ""
+    return Told(ref=look.ref, head=f"{look.what}{some}", text=look.text, note=look.note, next=look.next)
 
 
 def _sample(look: Sample) -> Told:
     asked = f"{look.total:,} of {_several(look.searched, 'row')}" if look.total < look.searched else _rows(look.total)
-    head = f"{look.ref}: {look.form}, {asked}" + (f", {len(look.rows):,} shown" if len(look.rows) < look.total else "")
+    head = f"{look.form}, {asked}" + (f", {len(look.rows):,} shown" if len(look.rows) < look.total else "")
     place = "line" if look.rows and look.rows[0].ref else "row"
     lines = [f"{place} | {' | '.join(look.columns)}"] if look.rows else []
     lines += [f"{_place(row.ref) or row.number} | {' | '.join(row.cells)}" for row in look.rows]
-    return Told(head=head, text="\n".join([*look.told, *lines]), note=look.note, next=look.next)
+    return Told(ref=look.ref, head=head, text="\n".join([*look.told, *lines]), note=look.note, next=look.next)
 
 
 def _place(ref: str) -> str:

@@ -18,8 +18,8 @@ from foldmark.store import Key, Store
 from foldmark.vectors import Nearest, vectors_of
 
 KEPT_QUERIES = 64
-CANDIDATES = 100
-"""How many pieces nearness alone may bring."""
+CANDIDATES = 50
+"""How many pieces nearness alone may bring (measured: 20 to 300 rank alike)."""
 
 
 class Meaning:

@@ -12,11 +12,10 @@ its arguments make no sense. Knows nothing of frameworks.
 """
 
 from foldmark.tools.artifacts import ARTIFACT_TOOLS, artifact_tools
-from foldmark.tools.compacting import COMPACT_DESCRIPTION, FOCUS_CHARACTERS, compact_tool, said
+from foldmark.tools.compacting import COMPACT_DESCRIPTION as COMPACT_DESCRIPTION
+from foldmark.tools.compacting import FOCUS_CHARACTERS as FOCUS_CHARACTERS
+from foldmark.tools.compacting import compact_tool, said
 from foldmark.tools.recall import recall_tools
 from foldmark.tools.tool import Tool
 
-__all__ = [
-    "ARTIFACT_TOOLS", "COMPACT_DESCRIPTION", "FOCUS_CHARACTERS", "Tool", "artifact_tools", "compact_tool",
-    "recall_tools", "said",
-]  # fmt: skip
+__all__ = ["ARTIFACT_TOOLS", "Tool", "artifact_tools", "compact_tool", "recall_tools", "said"]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from foldmark.aio import AsyncSession
 from foldmark.errors import FoldmarkError
 from foldmark.evidence import joined, one_line, opening, quoted
@@ -79,7 +81,7 @@ def _marked(found: Told) -> str:
     """A look, marked as evidence: every line of what was stored behind a bar."""
     return joined(
         [
-            opening(found.head),
+            opening(f"recalled {found.ref}, {found.head}"),
             quoted(found.text.rstrip("\n")) if found.text else "",
             f"[{one_line(found.note, _SENTENCE)}]" if found.note else "",
             f"[next: {_flat(found.next)}]" if found.next else "",
@@ -100,7 +102,7 @@ _TOO_LONG = "Nothing is shown: what was found is too long. Ask for fewer lines, 
 
 def _stat(body: Opened, given: Mapping[str, Any], limit: int) -> Told:
     found = told(stat(body))
-    return Told(head=found.head, text=found.text[:limit], next=found.next)
+    return msgspec.structs.replace(found, text=found.text[:limit])
 
 
 def _lines(body: Opened, given: Mapping[str, Any], limit: int) -> Told:

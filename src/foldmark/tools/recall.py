@@ -14,7 +14,7 @@ from foldmark.errors import FoldmarkError, NotFound, words_of_error
 from foldmark.evidence import one_line, quoted
 from foldmark.reach import within
 from foldmark.retrieval import By
-from foldmark.rounds import newest_user
+from foldmark.rounds import in_flight, newest_user
 from foldmark.seeking import WHERE, Where
 from foldmark.session import Session
 from foldmark.tools import asked
@@ -108,9 +108,12 @@ def _where_to_look(given: Mapping[str, Any], allowed: tuple[Where, ...]) -> Wher
 
 
 def _own_words(session: Session) -> frozenset[int]:
-    """The newest message of the user and the step that asks: both match whatever is asked because of them."""
+    """The message of the user that is being answered and the step that asks: both match whatever is asked because of
+    them."""
     events = session.store.view(session.key).events
-    asking = events[-1:] if events and events[-1].role == "assistant" and events[-1].calls else ()
+    if not in_flight(events):
+        return frozenset()
+    asking = events[-1:] if events[-1].calls else ()
     newest = newest_user(events)
     return frozenset(event.seq for event in (*asking, *([newest] if newest else [])))
 

@@ -7,20 +7,21 @@ tokenizer behind it can split or change it. Names in snake_case, camelCase and p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 
 from foldmark.words.folding import MARKS, fold
 from foldmark.words.naming import LONGEST, MOST_KNOWN, analyse
 from foldmark.words.stemming import stem
 
-__all__ = ["LONGEST", "STOP", "VERSION", "distinct", "fold", "stem", "telling", "words"]
+__all__ = ["LONGEST", "STOP", "VERSION", "distinct", "fold", "places", "stem", "telling", "words"]
 
 VERSION = 2
 """Raised when the same text gives other tokens: an index of another version must be built again."""
 
 _NAME = re.compile(r"\w+(?:[./\\:@-]+\w+)*")
 _WIDE_NAME = re.compile(rf"[\w{MARKS}]+(?:[./\\:@-]+[\w{MARKS}]+)*")
+_STRETCH = 16
 _TOKEN = re.compile(rf"[a-z0-9_\x80-\ud7ff\ue000-\U0010ffff]{{1,{LONGEST}}}")
 
 
@@ -34,6 +35,27 @@ def distinct(text: str) -> set[str]:
     """The tokens of a text without order or repetition: what an index needs, at half the cost."""
     names = (_NAME if text.isascii() else _WIDE_NAME).findall(text)
     return set(chain.from_iterable(map(_known.__getitem__, set(names))))
+
+
+def places(text: str, tokens: Collection[str]) -> list[tuple[int, set[str]]]:
+    """Where in a text which of these tokens stand: (start of the word or name that gives them, those it gives), in
+    order. In a long run, as in a sentence without spaces, the start is known to a few characters."""
+    wanted = set(tokens)
+    out: list[tuple[int, set[str]]] = []
+    for found in (_NAME if text.isascii() else _WIDE_NAME).finditer(text):
+        if there := wanted.intersection(_known[found[0]]):
+            out += _places_inside(found[0], found.start(), there)
+    return out
+
+
+def _places_inside(name: str, start: int, there: set[str]) -> list[tuple[int, set[str]]]:
+    """The start of a name, or of its stretches that hold a token, where it is long. Stretches overlap, so that no pair
+    is cut through."""
+    if len(name) <= 2 * _STRETCH:
+        return [(start, there)]
+    stretches = ((at, name[at : at + _STRETCH + 8]) for at in range(0, len(name), _STRETCH))
+    inside = [(start + at, held) for at, stretch in stretches if (held := there.intersection(_known[stretch]))]
+    return inside or [(start, there)]
 
 
 def telling(tokens: Iterable[str], limit: int = 64) -> list[str]:

@@ -2,10 +2,10 @@
 to be cut. Knows nothing of names and stems.
 
 Pairs need no dictionary, and serve index and query alike. Han and kana: pairs of characters, and every Han character
-alone, for it may be a word (without them a Chinese question in ten was lost). Thai and its neighbours: pairs of units,
-which are a consonant with its vowels and marks (better than pairs or threes of characters as soon as texts are longer).
-Korean: pairs of syllables, which meet whatever particle follows and whether a compound is spaced or not; words without
-their particles alone were worse. A word of one syllable stands beside, without its particle.
+alone, for it may be a word (without them one question in ten was lost). Thai and its neighbours: pairs of units, which
+are a consonant with its vowels and marks (as good as pairs of characters with fewer tokens; threes were worse).
+Korean: pairs of syllables, which meet whatever particle follows and whether a compound is spaced or not (whole words
+without their particles lost one question in ten). A word of one syllable stands beside, without its particle.
 """
 
 from __future__ import annotations
