@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from foldmark.asking import is_async
 from foldmark.errors import FoldmarkError, PolicyError
 
 Call = Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -36,7 +37,7 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     `batch` is how many texts are handed over at once; `timeout_seconds` is how long a search waits for the vector of
     its query.
 
-    Raises PolicyError for values that make no sense.
+    Raises PolicyError for values that make no sense, and for an async function: the event loop is the caller's.
     """
 
     id: str
@@ -50,8 +51,8 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         wrong = (
             (not self.id or len(self.id) > LONGEST_ID or not self.id.isprintable(), "id", self.id),
-            (not callable(self.call), "call", self.call),
-            (self.ask is not None and not callable(self.ask), "ask", self.ask),
+            (not callable(self.call) or is_async(self.call), "call", self.call),
+            (self.ask is not None and (not callable(self.ask) or is_async(self.ask)), "ask", self.ask),
             (not 1 <= self.dimension <= MOST_DIMENSIONS, "dimension", self.dimension),
             (not isfinite(self.weight) or self.weight < 0, "weight", self.weight),
             (self.batch < 1, "batch", self.batch),

@@ -10,44 +10,56 @@ from collections.abc import Mapping
 
 import msgspec
 
+from foldmark.errors import PolicyError
 from foldmark.events import Event
 from foldmark.seeking import WHERE, Where
 from foldmark.store import Key, SessionInfo, Store
 
 
 def within(reach: Where) -> tuple[Where, ...]:
-    """The places of a search that a reach allows, the narrowest first."""
+    """The places of a search that a reach allows, the narrowest first. Raises PolicyError for a word that is none."""
+    if reach not in WHERE:
+        raise PolicyError(f"A reach is one of {', '.join(WHERE)}, not {reach!r}.")
     return tuple(WHERE[: WHERE.index(reach) + 1])
 
 
 def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
-    """The key under which a session may be opened, None when it may not. The session itself is seen as its scope sees
-    it, a sub-agent's as a whole when the scope sees the call that started it, any other session of the user as a whole;
-    but one that shares events with it (its forks, or what it was forked from) only as the scope sees."""
+    """The key under which a session may be opened, None when it may not.
+
+    The session itself is seen as its scope sees it, a sub-agent's as a whole when the scope sees the call that started
+    it, any other session of the user as a whole. But one that shares events with it (its forks, or what it was forked
+    from) is seen as the scope sees, with what calls there started that the scope sees.
+    """
     if session == key.session:
         return key
     infos = {info.session: info for info in store.sessions(key.tenant, key.user)}
-    if reach in ("covered", "session") or session not in infos:
+    if "children" not in within(reach) or session not in infos:
         return None
     whole = msgspec.structs.replace(key, session=session, scope="", sees="all")
-    if _is_child(store, key, session, infos):
+    if (child := _top(session, infos, _ancestors(key.session, infos))) and _is_seen(store, key, child):
         return whole
-    if reach == "children":
+    if "others" not in within(reach):
         return None
-    is_kin = _root(session, infos) == _root(key.session, infos)
-    return msgspec.structs.replace(key, session=session) if is_kin else whole
+    if key.sees == "all":
+        return whole
+    kin = {name for name in infos if _root(name, infos) == _root(key.session, infos)}
+    if session in kin:
+        return msgspec.structs.replace(key, session=session)
+    if (child := _top(session, infos, kin)) is None:
+        return whole
+    return whole if _is_seen(store, msgspec.structs.replace(key, session=child.parent), child) else None
 
 
-def _is_child(store: Store, key: Key, session: str, infos: Mapping[str, SessionInfo]) -> bool:
-    """Whether a call that the key sees started the session, or one that it started, at whatever depth."""
-    ancestors = _ancestors(key.session, infos)
+def _top(session: str, infos: Mapping[str, SessionInfo], among: set[str]) -> SessionInfo | None:
+    """The sub-agent's session, started by a call in one of these sessions, that a session is or hangs below at whatever
+    depth; None when it is none."""
     seen: set[str] = set()
     while session not in seen and (info := infos.get(session)):
         seen.add(session)
-        if info.parent in ancestors:
-            return info.kind == "child" and _is_seen(store, key, info)
+        if info.parent in among:
+            return info if info.kind == "child" else None
         session = info.parent
-    return False
+    return None
 
 
 def _is_seen(store: Store, key: Key, child: SessionInfo) -> bool:

@@ -95,6 +95,7 @@ def embed(store: Store, key: Key, embedder: Embedder, *, limit: int = 256, where
     vectors = vectors_of(store)
     if vectors is None:
         return Embedded()
+    where = "session" if where == "covered" else where  # what is covered moves on
     waiting = vectors.missing(key, embedder, limit=limit + 1, where=where)
     done = 0
     for start in range(0, min(limit, len(waiting)), embedder.batch):

@@ -116,6 +116,20 @@ def test_an_unknown_session_is_said_to_be_unknown(store: Store) -> None:
             call()
 
 
+def test_two_workers_at_the_same_pieces_leave_one_vector_each(store: Store) -> None:
+    add(store, MAIN, user("a red car"), user("a blue car"))
+    both = vectors(store).missing(MAIN, TOY, limit=9)
+    made = list(zip(both, TOY.of_texts([one.whole for one in both]), strict=True))
+    assert [vectors(store).put(MAIN, TOY, made) for _ in range(2)] == [2, 2]
+    assert sorted(nearest(store, MAIN, "car")) == ["a blue car", "a red car"]
+    assert vectors(store).forget(MAIN) == 2
+
+
+def test_what_a_compaction_covers_is_embedded_with_the_rest_of_the_session(store: Store) -> None:
+    add(store, MAIN, user("a red car"))
+    assert embed(store, MAIN, TOY, where="covered").done == 1
+
+
 # -- what is near
 
 

@@ -182,12 +182,12 @@ def test_no_address_leads_to_another_user_or_out_of_the_reach() -> None:
 def test_a_function_says_whose_session_a_request_is_about() -> None:
     store = MemoryStore()
     sessions = [told(store, "one"), Session("two", store=store)]
-    turns = iter([0, 1])
-    server = recall_server(lambda context: sessions[next(turns)])
+    asker = {"is": sessions[0]}
+    server = recall_server(lambda context: asker["is"])
     assert "quiet-heron" in text_of(asked(server, lambda c: c.call_tool("session_search", {"query": "staging host"})))
-    assert "quiet-heron" not in text_of(
-        asked(server, lambda c: c.call_tool("session_search", {"query": "staging host"}))
-    )
+    asker["is"] = sessions[1]
+    found = asked(server, lambda c: c.call_tool("session_search", {"query": "staging host", "where": "children"}))
+    assert "quiet-heron" not in text_of(found)
 
 
 # -- transports

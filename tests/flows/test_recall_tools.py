@@ -296,6 +296,18 @@ def test_many_short_lines_and_many_small_events_are_bounded_with_their_marks() -
     assert read_on(load, "artifact:3#L10-900") == "a\n" * 891
 
 
+def test_hits_that_are_too_much_together_are_cut_and_counted() -> None:
+    session = Session("main", policy=Policy.coding())
+    session.record(*(user(f"needle {at}\n" + "\n".join(f"{chr(97 + line % 26)}{at}" for line in range(180))) for at in range(30)))
+    session.record(assistant("done"))
+    search, _ = tools(session)
+    answer = search({"query": "needle", "limit": 20})
+    shown = len(re.findall(r"^\[event", answer, re.MULTILINE))
+    assert len(answer) < 12_500
+    assert shown < 20
+    assert f"[{20 - shown} more are too much to show" in answer
+
+
 def read_on(load: Tool, ref: str, limit: int = 700) -> str:
     """All that a ref opens, page by page, without our own lines."""
     out, pages = "", 0
@@ -420,6 +432,10 @@ def hash_of(session: Session, seq: int) -> str:
         ("left", "children", "event:1@child-left", True),
         ("left", "children", "event:1@child-right", False),
         ("left", "covered", "event:1@child-left", False),
+        ("left", "user", "event:1@child-right", False),
+        ("left", "user", "event:1@child-left", True),
+        ("left", "user", "event:1@other", True),
+        ("whole", "user", "event:1@child-right", True),
     ],
 )
 def test_a_ref_cannot_widen_the_reach(store: Any, who: str, reach: Where, ref: str, opens: bool) -> None:
@@ -631,7 +647,7 @@ def test_each_form_is_what_its_wire_writes() -> None:
 
 def test_in_strict_mode_nothing_is_optional_and_what_was_takes_null() -> None:
     search, load = tools(talk())
-    for tool in (search, load):
+    for tool in (search, load, *artifact_tools(talk())):
         schema = tool.openai(strict=True)["function"]["parameters"]
         assert schema["required"] == list(schema["properties"])
         assert schema["additionalProperties"] is False

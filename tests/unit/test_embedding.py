@@ -31,6 +31,9 @@ def failing(texts: Sequence[str]) -> Sequence[Sequence[float]]:
     raise RuntimeError(f"no such model; it was asked about {texts[0]}")
 
 
+async def awaited(texts: Sequence[str]) -> None: ...
+
+
 def broken(call: object = failing, timeout_seconds: float = 5.0) -> Embedder:
     return Embedder(id="broken", call=call, dimension=64, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
 
@@ -77,9 +80,9 @@ def test_numbers_that_are_none_are_refused(wrong: list[float]) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"}, {"id": "x" * 201}, {"call": None}, {"ask": "x"}, {"dimension": 0},
-        {"dimension": 10_000}, {"weight": -0.1}, {"weight": nan}, {"batch": 0}, {"timeout_seconds": 0.0},
-        {"timeout_seconds": nan},
+        {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"}, {"id": "x" * 201}, {"call": None}, {"call": awaited},
+        {"ask": "x"}, {"ask": awaited}, {"dimension": 0}, {"dimension": 10_000}, {"weight": -0.1}, {"weight": nan},
+        {"batch": 0}, {"timeout_seconds": 0.0}, {"timeout_seconds": nan},
     ],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused_by_name(wrong: dict[str, object]) -> None:
@@ -234,6 +237,30 @@ def test_a_slow_embedder_is_not_waited_for_and_not_asked_again_while_it_is_busy(
         "by words alone: the embedder 'broken' gave no vector within 0.01 s",
         "by words alone: the embedder 'broken' is still busy with an earlier query",
     ]
+
+
+def test_an_embedder_that_was_slow_to_fail_rests_for_a_minute_and_a_quick_failure_costs_nothing() -> None:
+    calls: list[str] = []
+    now = [0.0]
+
+    def down(seconds: float) -> Embedder:
+        def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+            calls.extend(texts)
+            now[0] += seconds
+            raise ConnectionError("down")
+
+        return broken(call)
+
+    slow, quick = Meaning(down(5.0), clock=lambda: now[0]), Meaning(down(0.1), clock=lambda: now[0])
+    for query in ("a", "b"):
+        for meaning in (slow, quick):
+            with pytest.raises(EmbedderFailed):
+                meaning.vector(query)
+    assert calls == ["a", "a", "b"]
+    now[0] += 61.0
+    with pytest.raises(EmbedderFailed, match="failed"):
+        slow.vector("c")
+    assert calls[-1] == "c"
 
 
 def test_missing_vectors_are_told_of_and_those_that_are_there_are_used() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldmark import MemoryStore, NotFound, Policy, Session, assistant, result, user
+from foldmark.errors import PolicyError
 from foldmark.events import CONTINUES, Event, ToolCall, control
 from foldmark.reach import reached, within
 from foldmark.refs import Ref, events_ref, parse
@@ -210,6 +211,10 @@ def test_an_id_may_hold_what_looks_like_a_session_or_a_range() -> None:
 def test_the_places_of_a_reach_are_all_up_to_it() -> None:
     assert within("session") == ("covered", "session")
     assert within("user") == WHERE
+    with pytest.raises(PolicyError, match="A reach is one of covered, session, children, others, user, not 'all'."):
+        within("all")  # type: ignore[arg-type]
+    with pytest.raises(PolicyError, match="A reach is one of"):
+        session(user("a")).load("event:1@elsewhere", reach="all")  # type: ignore[arg-type]
 
 
 def child(store: MemoryStore, name: str, parent: str, call: str = "", kind: str = "child", **fields: int) -> None:
@@ -246,6 +251,8 @@ def test_a_child_is_reached_at_whatever_depth_and_nothing_beside_it() -> None:
     assert opened(whole, "children") == {"main", "one", "two", "deep", "loose", "deep fork"}
     assert opened(left, "children") == {"main", "one", "deep", "deep fork"}
     assert opened(whole, "user") == set(names) - {"nobody"}
+    assert opened(left, "user") == {"main", "one", "deep", "deep fork", "fork", "of fork"}, "not the right one's"
+    assert opened(Key(session="main", scope="right", sees="exact"), "user") == {"main", "two", "fork"}
     fork = Key(session="fork")
     assert opened(fork, "children") == {"fork", "one", "deep", "deep fork", "of fork"}, "of calls in its lineage"
     for reach in WHERE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,13 @@ def test_a_tail_of_one_endless_line_begins_at_a_whole_character(shelf: Any) -> N
     assert set(page.text) == {"é"}
     assert len(page.text) == 50
     assert span_of(page.next) == "#B0-9900"
+
+
+@pytest.mark.parametrize("data", [b"\x80" * 5_000, b"\xff\xfe" * 2_500, bytes(range(256)).replace(b"\n", b"") * 20])
+def test_the_tail_of_what_is_no_text_is_its_last_bytes(data: bytes) -> None:
+    page = tail(body_of(data), 1, limit=100)
+    assert page.text.encode("latin-1") == data[-len(page.text) :]
+    assert 97 <= len(page.text) <= 100
 
 
 def test_a_range_is_read_as_asked_and_names_what_follows_to_the_end_of_what_was_opened(shelf: Any) -> None:
@@ -191,6 +199,18 @@ def test_of_a_long_line_the_part_around_the_match_is_shown() -> None:
     assert len(shown.text) < 500
 
 
+@pytest.mark.parametrize("before", [0, 500, 70_000, 3_000_000, 9_000_000])
+@pytest.mark.parametrize("pattern", ["needle", "n[e]{2}dle"])
+def test_what_stands_round_a_match_in_a_long_line_has_a_ref(before: int, pattern: str, shelf: Any) -> None:
+    body = body_of("é first\n" * 3_000 + "a" * before + "needle" + "b" * 90_000 + "\nlast\n", shelf=shelf)
+    found = grep(again(body, f"{body.ref}#L2-3002"), pattern)
+    (line,) = found.lines
+    assert line.number == 3_001
+    assert "needle" in line.text
+    assert line.ref in found.note
+    assert "needle" in head(again(body, line.ref)).text[:1_010]
+
+
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}b", r"^(([a-z])+.)+[A-Z]([a-z])+$"])
 def test_a_hostile_pattern_is_stopped_and_said_to_be(pattern: str) -> None:
     body = body_of("first\n" + "a" * 50_000 + "!\n" + "last\n")
@@ -254,6 +274,15 @@ def test_tokens_of_a_large_body_are_an_estimate_near_the_count(shelf: Any) -> No
     assert not large.counted
     per_byte = small.tokens / small.size
     assert abs(large.tokens / large.size - per_byte) < per_byte / 5
+
+
+def test_a_large_document_is_known_as_json_and_its_keys_are_told() -> None:
+    text = json.dumps({"items": [{"id": number, "name": "x" * 40} for number in range(30_000)]})
+    found = stat(body_of(text))
+    assert found.form == "json"
+    assert "items (array of 30,000 objects with id, name)" in found.what
+    cut = stat(body_of(text[:-9] + " and so on"))
+    assert cut.form == "text"
 
 
 class _Counting(MemoryArtifacts):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bodies import body_of, span_of
 from foldmark.errors import PolicyError
-from foldmark.opening import Sample, opened, stat, table, told
+from foldmark.opening import Sample, opened, sheets, stat, table, told
 from foldmark.redact import redactor
 
 
@@ -107,6 +107,16 @@ def test_conditions_choose_rows_and_the_counts_say_of_how_many() -> None:
     assert (nothing.rows, nothing.total, nothing.next) == ((), 0, "")
 
 
+def test_conditions_see_cells_and_not_how_they_are_written() -> None:
+    text = 'id,says\n1,"a ""quoted"" word"\n2,"line\nend"\n3,STRASSE\n4,Straße\n5,"two, three"\n'
+    for condition, expected in (
+        ('says~"quoted"', ["1"]), ('says=a "quoted" word', ["1"]), ("says~line\nend", ["2"]),
+        ("says=straße", ["3", "4"]),
+        ("says=two, three", ["5"]), ("says~e", ["1", "2", "3", "4", "5"]), ("says=2", []),
+    ):  # fmt: skip
+        assert ids(table(body_of(text), where=[condition])) == expected, condition
+
+
 def test_columns_may_be_chosen_by_name_or_number() -> None:
     found = table(body_of(rows_of(9)), columns=["Status", "1"], rows=1)
     assert (found.columns, found.rows[0].cells) == (("status", "id"), ("ok", "1"))
@@ -177,6 +187,27 @@ def test_a_large_table_is_counted_whole_and_says_what_its_columns_are_told_by() 
     found = table(body_of(text), rows=3, seconds=600)
     assert (found.total, ids(found)[-1]) == (60_000, "60000")
     assert "by the first 5,000 rows" in stat(body_of(text)).what
+
+
+@pytest.mark.parametrize("place", [10, 30_000])
+def test_a_stray_quote_swallows_no_more_than_its_line(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "_RECORD", 20_000)
+    monkeypatch.setattr(opened, "STRETCH_BYTES", 8_192)
+    lines = rows_of(60_000).split("\n")
+    lines[place] = f'{place},"Town {place},ok'
+    found = table(body_of("\n".join(lines)), rows=60, seconds=600, where=[f"id>={place - 2}", f"id<={place + 2}"])
+    assert found.searched == 60_000
+    assert ids(found) == [str(number) for number in range(place - 2, place + 3)]
+    assert [span_of(row.ref) for row in found.rows] == [f"#L{n + 1}-{n + 1}" for n in range(place - 2, place + 3)]
+
+
+def test_a_line_without_end_is_cut_and_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "_RECORD", 20_000)
+    monkeypatch.setattr(opened, "STRETCH_BYTES", 8_192)
+    text = rows_of(2_000) + '9,"' + "x" * 100_000 + "\n" + "2001,Town,ok\n"
+    found = table(body_of(text), rows=3, take="last")
+    assert ids(found)[-1] == "2001"
+    assert span_of(found.rows[-1].ref) == "#L2003-2003"
 
 
 def test_time_that_runs_out_is_said_and_where_to_go_on() -> None:

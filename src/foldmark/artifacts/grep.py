@@ -28,17 +28,18 @@ def grep(stretches: Iterator[bytes], search: Search, limit: int, seconds: float)
 
 
 class Match(NamedTuple):
-    """A line that matched: its number, the line without its end (of an endless one the bytes around the match), and
-    where in these the match begins."""
+    """A line that matched: its number, the line without its end (of an endless one the bytes around the match), where
+    in these the match begins, and at which byte of all that was searched."""
 
     number: int
     line: bytes
     place: int
+    offset: int
 
 
 def matches(stretches: Iterator[bytes], search: Search, limit: int, seconds: float) -> Iterator[Match]:
     """At most `limit` matching lines, in order. Raises OutOfTime when `seconds` have passed."""
-    until, number, last = time.monotonic() + seconds, 0, 0
+    until, number, last, begun = time.monotonic() + seconds, 0, 0, 0
     for batch in _batches(stretches):
         if limit <= 0:
             return
@@ -47,8 +48,10 @@ def matches(stretches: Iterator[bytes], search: Search, limit: int, seconds: flo
             for at, line in enumerate(lines if lines[-1] else lines[:-1], number + 1):
                 if limit > 0 and at != last and (found := search.line(line, until, at)):
                     limit, last = limit - 1, at
-                    yield found
+                    before = sum(len(each) + 1 for each in lines[: at - number - 1])
+                    yield found._replace(offset=begun + before + found.offset)
         number += batch.count(b"\n")
+        begun += len(batch)
 
 
 def _batches(stretches: Iterator[bytes]) -> Iterator[bytes]:
@@ -106,9 +109,9 @@ class Search:
         if place < 0:
             return None
         if len(line) <= LONGEST_LINE:
-            return Match(number, line, place)
+            return Match(number, line, place, place)
         start = max(0, place - LONGEST_LINE // 2)
-        return Match(number, line[start : start + LONGEST_LINE], place - start)
+        return Match(number, line[start : start + LONGEST_LINE], place - start, place)
 
     def _place(self, compiled: Any, line: bytes, until: float, number: int) -> int:
         left = until - time.monotonic()

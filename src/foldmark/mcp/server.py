@@ -29,7 +29,7 @@ from foldmark.errors import FoldmarkError, NotFound
 from foldmark.mcp.resources import TEMPLATES, listed, opened, sendable
 from foldmark.seeking import Where
 from foldmark.session import Session
-from foldmark.tools import Tool, recall_tools
+from foldmark.tools import Tool, artifact_tools, recall_tools
 
 Whose = Session | Callable[[ServerRequestContext[Any]], Session]
 """The session that is served, or a function of the request (its HTTP headers, its access token) that says which."""
@@ -73,7 +73,7 @@ def _session(whose: Whose, context: ServerRequestContext[Any]) -> Session:
 
 def tools_of(session: Session, reach: Where) -> list[Tool]:
     """All tools of the server."""
-    return [*recall_tools(session, reach=reach)]
+    return [*recall_tools(session, reach=reach), *artifact_tools(session, reach=reach)]
 
 
 async def _list_tools(

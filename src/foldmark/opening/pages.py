@@ -31,8 +31,8 @@ def head(body: Opened, lines: int = 40, *, limit: int = PAGE_CHARACTERS) -> Page
 
 def read_lines(body: Opened, first: int, last: int, *, limit: int = PAGE_CHARACTERS) -> Page:
     """Lines `first` to `last` (1-based, inclusive) as far as they are opened, at most `limit` characters, cut at a line
-    where there is one. Pages joined by `next` give the body again. Raises NotFound
-    outside of it, PolicyError for a range that goes down."""
+    where there is one. Pages joined by `next` give the body again. Raises NotFound outside of it, PolicyError for a
+    range that goes down."""
     if not body.first or not body.lines:
         return _of_bytes(body, body.start, body.stop, limit)
     if last < first:
@@ -71,11 +71,16 @@ def tail(body: Opened, lines: int = 40, *, limit: int = PAGE_CHARACTERS) -> Page
     return msgspec.structs.replace(page, ref=body.at(first, body.last), first=first, last=body.last, next=before)
 
 
+_FOLLOWING = bytes(range(0x80, 0xC0))
+"""Bytes with which no character of UTF-8 begins."""
+
+
 def _last_bytes(body: Opened, start: int, limit: int) -> Page:
     """The end of a stretch without lines; begins at a whole character."""
     begin = max(start, body.stop - limit)
-    while begin > start and body.read(begin, begin + 1)[:1] >= b"\x80" and body.read(begin, begin + 1)[:1] < b"\xc0":
-        begin += 1
+    if begin > start:
+        cut = body.read(begin, begin + 4)  # of a character at most three bytes follow its first
+        begin += (len(cut) - len(cut.lstrip(_FOLLOWING))) % 4
     page = _of_bytes(body, begin, body.stop, limit)
     return msgspec.structs.replace(page, next=body.at_bytes(body.start, begin) if begin > body.start else "")
 

@@ -18,17 +18,21 @@ LINE_CHARACTERS = 400
 MOST_CONTEXT = 20
 MOST_MATCHES = 1_000
 _AT_ONCE = 1 << 16
+_ROUND = 1_000
+"""Bytes before a match in a long line that its ref opens; behind it three times as many."""
 _MARGIN = 1 << 12
 """Bytes round a line in which a secret is looked for that the line is part of."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is shown: its number, its text (shortened with … where it is long), and whether it matched or stands
-    beside one that did."""
+    beside one that did. `ref` opens what stands round the match in a long line, in which only the first match is
+    looked for."""
 
     number: int
     text: str
     matched: bool
+    ref: str = ""
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +66,8 @@ def grep(
         rest += 1  # this very line takes too long: going on with it would never end
     return Matches(
         ref=body.name, pattern=pattern, lines=tuple(shown), count=count,
-        next=body.at(rest, body.last) if 0 < rest <= body.last else "", note=_note(full, count < len(found), late),
+        next=body.at(rest, body.last) if 0 < rest <= body.last else "",
+        note=_note(full or count < len(found), late, [line.ref for line in shown if line.ref]),
     )  # fmt: skip
 
 
@@ -142,9 +147,20 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _note(full: bool, more: bool, late: int) -> str:
-    if full or more:
-        return "There are more matches: search on in what is named next, or narrow the pattern."
-    if late:
-        return f"Time ran out at line {late:,}. Look for plain text, or search fewer lines at a time."
-    return ""
+def _ref(body: Opened, match: Match) -> str:
+    """The bytes round a match in a long line."""
+    if len(match.line) <= LINE_CHARACTERS:
+        return ""
+    start = max(body.start, body.start + match.offset - _ROUND)
+    return body.at_bytes(start, min(body.stop, start + 4 * _ROUND))
+
+
+def _note(more: bool, late: int, long: Sequence[str]) -> str:
+    said = []
+    if more:
+        said.append("There are more matches: search on in what is named next, or narrow the pattern.")
+    elif late:
+        said.append(f"Time ran out at line {late:,}. Look for plain text, or search fewer lines at a time.")
+    if long:
+        said.append(f"Of long lines the first match is shown; what stands round it is {', '.join(long[:3])}.")
+    return " ".join(said)

@@ -96,23 +96,25 @@ def _records(body: Opened, delimiter: str) -> Iterator[Row]:
     """Every record that is not blank, with lines as the body counts them."""
     pattern, line = grids.record_pattern(delimiter), body.first
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    rest = ""
+    text = ""
     for stretch in _ended(body):
-        text = rest + decoder.decode(stretch, final=not stretch)
-        place = 0
-        for match in pattern.finditer(text):
-            record = match[0]
-            if stretch and match.end() == len(text):
-                break  # it may go on
-            place = match.end()
-            if bare := record.rstrip("\r\n"):
-                yield Row(line, bare)
-            line += record.count("\n")
-        rest = text[place:]
-        while len(rest) > _RECORD:
-            record, end, rest = rest.partition("\n")
-            yield Row(line, record)
-            line += len(end)
+        text += decoder.decode(stretch, final=not stretch)
+        place, is_searched = 0, False
+        while not is_searched:
+            for match in pattern.finditer(text, place):
+                record = match[0]
+                if stretch and match.end() == len(text):
+                    break  # it may go on
+                place = match.end()
+                if bare := record.rstrip("\r\n"):
+                    yield Row(line, bare)
+                line += record.count("\n")
+            is_searched = len(text) - place <= _RECORD
+            if not is_searched:  # the line alone is a record; one without end is cut
+                cut = text.find("\n", place) + 1
+                yield Row(line, text[place : cut or len(text)].rstrip("\r\n"))
+                line, place = line + bool(cut), cut or len(text)
+        text = text[place:]
 
 
 def _ended(body: Opened) -> Iterator[bytes]:

@@ -48,7 +48,7 @@ def stat(body: Opened) -> Stat:
     data = body.read(body.start, body.start + LOOKED_BYTES)
     text, is_whole = data.decode("utf-8", "replace"), body.start + len(data) >= body.stop
     tokens = count(text) if is_whole else _estimate(body)
-    form = "image" if body.kind == "image" else recognise(text).name
+    form = _form(body, text, is_whole)
     what, columns = _told(body, text, form, is_whole)
     last = min(body.last, body.first + 39) if body.first else 0
     return Stat(
@@ -57,6 +57,15 @@ def stat(body: Opened) -> Stat:
         encoding=_encoding(data, is_whole), line_ends=_line_ends(data), what=what, columns=columns,
         media_type=body.media_type, next=body.at(body.first, last) if last else "",
     )  # fmt: skip
+
+
+def _form(body: Opened, text: str, is_whole: bool) -> str:
+    """The kind of the text; of a large one by its beginning, and by its end where it may be one JSON document."""
+    if body.kind == "image":
+        return "image"
+    found = recognise(text if is_whole else text[: text.rfind("\n") + 1] or text).name
+    ends = text.lstrip()[:1] + body.read(max(body.start, body.stop - 64), body.stop).decode("latin-1").rstrip()[-1:]
+    return "json" if not is_whole and found == "text" and ends in ("{}", "[]") else found
 
 
 def _estimate(body: Opened) -> int:

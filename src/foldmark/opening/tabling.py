@@ -138,8 +138,11 @@ def _test(condition: str, sheet: Sheet) -> Callable[[Row], bool]:
     at, sign = _column(found["name"], sheet.columns), found["sign"]
     value = found["value"].strip().strip("\"'").casefold()
     right = _number(value)
+    is_plain = sign in ("=", "~") and right is None and '"' not in value and value.isprintable()
 
     def holds(row: Row) -> bool:
+        if is_plain and isinstance(row.raw, str) and value not in row.raw.casefold():
+            return False  # no cell of it does: most rows are never taken apart
         cells = sheet.cells(row)
         cell = cells[at].strip().casefold() if at < len(cells) else ""
         if sign == "~":

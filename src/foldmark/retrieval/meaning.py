@@ -6,7 +6,9 @@ Knows nothing of what a score means.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextvars import copy_context
 
 from foldmark.embedding import Embedder, EmbedderFailed
@@ -22,11 +24,19 @@ CANDIDATES = 50
 """How many pieces nearness alone may bring (measured: 20 to 300 rank alike)."""
 
 
-class Meaning:
-    """The nearness side of searches, by one embedder; safe from several threads."""
+SLOW_SECONDS = 1.0
+REST_SECONDS = 60.0
+"""After a failure that took longer than SLOW_SECONDS an embedder is not asked for so long: a server that is down must
+not make every search wait."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
+
+class Meaning:
+    """The nearness side of searches, by one embedder; safe from several threads. `clock` gives seconds that only
+    rise."""
+
+    def __init__(self, embedder: Embedder, clock: Callable[[], float] = time.monotonic) -> None:
+        self.embedder, self._clock = embedder, clock
+        self._rests_until = float("-inf")
         self._asked: OrderedDict[str, tuple[float, ...]] = OrderedDict()
         self._late: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -64,12 +74,23 @@ class Meaning:
             if query in self._asked:
                 self._asked.move_to_end(query)
                 return self._asked[query]
-        vector = self._in_time(query)
+        vector = self._patiently(query)
         with self._lock:
             self._asked[query] = vector
             while len(self._asked) > KEPT_QUERIES:
                 self._asked.popitem(last=False)
         return vector
+
+    def _patiently(self, query: str) -> tuple[float, ...]:
+        started = self._clock()
+        if started < self._rests_until:
+            raise EmbedderFailed(f"the embedder {self.embedder.id!r} rests after it was slow to fail")
+        try:
+            return self._in_time(query)
+        except EmbedderFailed:
+            if (now := self._clock()) - started > SLOW_SECONDS:
+                self._rests_until = now + REST_SECONDS
+            raise
 
     def _in_time(self, query: str) -> tuple[float, ...]:
         """A function cannot be stopped, so it runs in a thread of its own; while one is late, nobody waits again."""

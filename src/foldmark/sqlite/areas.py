@@ -91,6 +91,9 @@ class Area:
         return out if self.visible is None else self._seen(db, out)
 
     def _scopes(self, db: sqlite3.Connection) -> Iterator[Scope]:
+        if self.others and self.apart == set(self.whole):
+            yield Scope(f'scope : "u{self.user}"')
+            return
         if self.others:
             yield Scope(f'scope : "u{self.user}" NOT {_any(sorted(self.apart))}')
         for chunk in in_chunks(self.whole, SESSIONS_AT_ONCE):

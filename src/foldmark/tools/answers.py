@@ -12,6 +12,8 @@ from foldmark.refs import artifact_ref, event_ref, events_ref, parse
 from foldmark.retrieval import Hit, Loaded
 from foldmark.seeking import speaker_role
 
+HITS_CHARACTERS = 12_000
+"""The most that hits take together."""
 _LEAST = 200
 """Characters of an event that are worth beginning it on a page."""
 
@@ -19,7 +21,11 @@ _LEAST = 200
 def hits_text(hits: Sequence[Hit], place: str, load: str) -> str:
     """Hits as text: how many and where, then of each its ref, date, speaker, reason and the lines that match."""
     many = "1 hit" if len(hits) == 1 else f"{len(hits)} hits"
-    return joined([opening(f"{many} in {place}; {load} opens a ref"), *(_hit(hit) for hit in hits)])
+    shown = [_hit(hit) for hit in hits]
+    while sum(map(len, shown)) > HITS_CHARACTERS and len(shown) > 1:
+        shown.pop()
+    left = f"[{len(hits) - len(shown)} more are too much to show: ask for less]" if len(shown) < len(hits) else ""
+    return joined([opening(f"{many} in {place}; {load} opens a ref"), *shown, left])
 
 
 def no_hits(place: str, wider: Sequence[str], *, filtered: bool) -> str:
