@@ -28,7 +28,7 @@ from foldmark.tokens import count
 
 BUDGETS = (1_000, 2_000, 4_000, 6_000)
 LAST = 20_000
-HITS = 60
+HITS = 150
 FIRST = 10
 """A search brings so many hits when nobody asks for more."""
 LEAST = 100

@@ -15,17 +15,13 @@ from typing import Any
 import msgspec
 
 from foldmark.asking import is_async
-from foldmark.errors import FoldmarkError, PolicyError
+from foldmark.errors import EmbedderFailed, PolicyError
 
 Call = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 
 LONGEST_ID = 200
 MOST_DIMENSIONS = 8_192
 _STEPS = 127  # a component is kept as one of 2 x 127 + 1 steps
-
-
-class EmbedderFailed(FoldmarkError):
-    """An embedder gave no usable vectors; search goes on by words alone."""
 
 
 class Embedder(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@
     ├─ SummaryError                  the session is unchanged
     │   ├─ SummaryRejected
     │   └─ SummarizerFailed
+    ├─ EmbedderFailed                no usable vectors; search goes on by words
     └─ WireError                     a message we cannot read or must not send
 
 Not due, nothing to clean and no hits are values, never exceptions.
@@ -161,6 +162,10 @@ class SummarizerFailed(SummaryError):
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class EmbedderFailed(FoldmarkError):
+    """An embedder gave no usable vectors. Searches go on by words; vectors that are kept stay."""
 
 
 class WireError(FoldmarkError):

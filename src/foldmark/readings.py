@@ -58,21 +58,23 @@ def read(
     return out
 
 
-def without_recalled(readings: Sequence[Reading], recalls: Callable[[ToolCall], bool]) -> list[Reading]:
+def without_recalled(readings: Sequence[Reading], recalls: Callable[[str], bool]) -> list[Reading]:
     """Readings in which calls that only bring back what stands in the log, and their results, say nothing: else a
-    search would find earlier searches, and an old error would be a new one."""
+    search would find earlier searches, and an old error would be a new one. `recalls` is asked by a tool's name."""
     return [_silent(reading, recalls) for reading in readings]
 
 
-def is_recalled(event: Event, call: ToolCall | None, recalls: Callable[[ToolCall], bool]) -> bool:
+def is_recalled(event: Event, call: ToolCall | None, recalls: Callable[[str], bool]) -> bool:
     """Whether a result shows what stands in the log already: it answers such a call, or says so itself."""
-    return event.role == "tool" and (RECALLED in event.meta or (call is not None and recalls(call)))
+    if event.result is None:
+        return False
+    return RECALLED in event.meta or recalls(call.name if call else event.result.name)
 
 
-def _silent(reading: Reading, recalls: Callable[[ToolCall], bool]) -> Reading:
+def _silent(reading: Reading, recalls: Callable[[str], bool]) -> Reading:
     if is_recalled(reading.event, reading.call, recalls):
         return msgspec.structs.replace(reading, text="", call=None)
-    calls = tuple(call for call in reading.calls if not recalls(call))
+    calls = tuple(call for call in reading.calls if not recalls(call.name))
     return reading if len(calls) == len(reading.calls) else msgspec.structs.replace(reading, calls=calls)
 
 

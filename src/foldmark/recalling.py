@@ -4,6 +4,7 @@ request is put together."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from weakref import ReferenceType, ref
 
 import msgspec
 
@@ -84,33 +85,40 @@ def recalled(store: Store, view: View, policy: Policy) -> Recalled:
     boundary = view.checkpoint.boundary if view.checkpoint else 0
     if newest is None or (recall.preload_where == "covered" and not boundary):
         return NOTHING_RECALLED
-    version = view.checkpoint.version if view.checkpoint else 0
-    place = (view.key, newest.seq, newest.chain, version, recall, policy.redact)
-    known = _turns.get(place)
-    if known and known.store is store and known.sessions <= _sessions(store, view.key, known.sessions):
-        return known.recalled
     try:
-        hits = _hits(store, view, newest, recall)
+        return _of_this_turn(store, view, newest, recall, redact, policy)
     except Exception as error:  # a request never fails for want of what it did without before
         said = f"Nothing was recalled for this turn: the search failed ({redact(words_of_error(error))})."
         return Recalled(warnings=(said,))
-    made = _shown(hits, recall, redact)
-    quoted_of = {hit.session for hit in hits if hit.session}
-    sessions = frozenset(one for one in _sessions(store, view.key, quoted_of) if one[0] in quoted_of)
-    _turns.put(place, _Turn(store, made, sessions))
-    return made
 
 
 class _Turn(msgspec.Struct, frozen=True):
     """What was recalled for a turn, the store it comes from, and the other sessions it quotes, each with when it was
     created."""
 
-    store: Store
+    store: ReferenceType[Store]
     recalled: Recalled
     sessions: frozenset[tuple[str, float]]
 
 
 _turns: Recent[_Turn] = Recent()
+
+
+def _of_this_turn(
+    store: Store, view: View, newest: Event, recall: Recall, redact: Redactor, policy: Policy
+) -> Recalled:
+    """What was recalled at the first request of the turn, unless a session that it quotes was deleted since."""
+    version = view.checkpoint.version if view.checkpoint else 0
+    place = (id(store), view.key, newest.seq, newest.chain, version, recall, policy.redact)
+    known = _turns.get(place)
+    if known and known.store() is store and known.sessions <= _sessions(store, view.key, known.sessions):
+        return known.recalled
+    hits = _hits(store, view, newest, recall)
+    made = _shown(hits, recall, redact)
+    others = {hit.session for hit in hits if hit.session}
+    sessions = frozenset(one for one in _sessions(store, view.key, others) if one[0] in others)
+    _turns.put(place, _Turn(ref(store), made, sessions))
+    return made
 
 
 def _sessions(store: Store, key: Key, asked: Collection[object]) -> frozenset[tuple[str, float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from foldmark.events import ToolCall
 from foldmark.policy import Policy
 from foldmark.profiles import Profile, profile_of
 
@@ -17,9 +16,9 @@ def tool_profiles(policy: Policy) -> tuple[Profile, ...]:
     return (*policy.profiles, *named)
 
 
-def recalls(call: ToolCall, policy: Policy) -> bool:
-    """Whether a call is one of a recall tool, under whatever server's name."""
-    return profile_of(call.name, "{}", tool_profiles(policy)).role == "recalls"
+def recalls(name: str, policy: Policy) -> bool:
+    """Whether a tool of that name is a recall tool, under whatever server's."""
+    return profile_of(name, "{}", tool_profiles(policy)).role == "recalls"
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,12 @@ from typing import Literal, get_args
 
 import msgspec
 
+from foldmark.errors import PolicyError
 from foldmark.events import Event
 
 Where = Literal["covered", "session", "children", "others", "user"]
 WHERE = get_args(Where)
+ROLES = ("user", "assistant", "tool", "injected", "system")
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,6 +75,8 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     for results and for steps that call them; `files` paths, whole or their last parts, that the piece or the call it
     answers names; `branches` keys of events, each with all below it. `since` and `until` are Unix seconds, inclusive;
     what has no time is not brought then. `without` are seqs of the lineage that are left out.
+
+    Raises PolicyError for what is none of these.
     """
 
     where: Where = "session"
@@ -84,6 +88,15 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: float | None = None
     until: float | None = None
     without: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.where not in WHERE:  # never taken for a wider one
+            raise PolicyError(f"where takes {', '.join(WHERE)}, not {self.where!r}.")
+        for name in ("roles", "tools", "files", "branches"):
+            if isinstance(value := getattr(self, name), str):
+                raise PolicyError(f"{name} takes several texts, not {value!r}: write ({value!r},).")
+        if unknown := [role for role in self.roles if role not in ROLES]:
+            raise PolicyError(f"roles takes {', '.join(ROLES)}, not {unknown[0]!r}.")
 
     @property
     def filters(self) -> bool:

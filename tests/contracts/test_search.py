@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from foldmark.errors import NotFound
+from foldmark.errors import NotFound, PolicyError
 from foldmark.events import Event, ToolCall, assistant, control, fingerprint, injected, result, to_json, user
 from foldmark.memory import MemoryStore
 from foldmark.retrieval import question
 from foldmark.seeking import WHERE, Piece, Sought
-from foldmark.sqlite import SQLiteStore
+from foldmark.sqlite import SQLiteStore, erasing
 from foldmark.sqlite.rows import erase_pieces, rebuild_search
 from foldmark.sqlite.schema import FIRST, SECOND
 from foldmark.store import Key, SessionInfo, Store
@@ -230,7 +230,6 @@ def talk(store: Store) -> None:
     [
         ({"roles": ("user",)}, [1]), ({"roles": ("injected",)}, [2]), ({"roles": ("assistant",)}, [3]),
         ({"roles": ("tool",)}, [5, 4]), ({"roles": ("system",)}, [6]), ({"roles": ("user", "tool")}, [5, 4, 1]),
-        ({"roles": ("nobody",)}, []), ({"roles": ("tool') OR ('1' = '1",)}, []), ({"roles": ("\ud800", "")}, []),
         ({"tools": ("read_*",)}, [4, 3]), ({"tools": ("bash",)}, [5]), ({"tools": ("BASH", "READ_FILE")}, [5, 4, 3]),
         ({"tools": ("[",)}, []), ({"tools": ("*",)}, [5, 4, 3]),
         ({"files": ("garden.py",)}, [4]), ({"files": ("src/garden.py",)}, [4]), ({"files": ("./src/garden.py",)}, [4]),
@@ -250,6 +249,18 @@ def test_limits_leave_out_what_they_do_not_name(store: Store, limits: dict[str, 
         found = store.find(MAIN, terms, sought=Sought(**limits))
         assert sorted((each.piece.seq for each in found.found), reverse=True) == seqs
         assert found.pieces == 6
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"where": "all"}, {"where": ""}, {"where": "User"}, {"roles": ("human",)}, {"roles": ("tool') OR ('1' = '1",)},
+        {"roles": "user"}, {"tools": "read_*"}, {"files": "a.py"}, {"branches": "a"}, {"roles": ("\ud800",)},
+    ],
+)  # fmt: skip
+def test_a_search_that_makes_no_sense_is_refused_and_never_taken_for_a_wider_one(limits: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError, match=f"^{next(iter(limits))} takes "):
+        Sought(**limits)
 
 
 def test_seqs_that_are_left_out_are_those_of_the_lineage(store: Store) -> None:
@@ -475,6 +486,46 @@ def test_a_deleted_session_leaves_no_row_and_no_token(tmp_path: Path) -> None:
         assert store._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == (table != "unit")
     store._db.execute("INSERT INTO search (search) VALUES ('integrity-check')")
     store.close()
+
+
+def remains(path: Path, word: bytes) -> bool:
+    return any(word in file.read_bytes() for file in path.parent.glob(f"{path.name}*") if file.is_file())
+
+
+def test_erased_words_leave_the_file_by_many_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    store = SQLiteStore(path)
+    for number in range(120):
+        add(store, Key(session=f"kept{number % 7}"), user(" ".join(f"owl{number * 90 + n}" for n in range(90))))
+    add(store, MAIN, user("foxfoxfox"))
+    monkeypatch.setattr(erasing, "MERGED_PAGES", 2)
+    told: list[str] = []
+    store._db.set_trace_callback(told.append)
+    store.delete(MAIN)
+    store._db.set_trace_callback(None)
+    assert [line for line in told if line.startswith("BEGIN")] == ["BEGIN IMMEDIATE"] * told.count("COMMIT")
+    assert told.count("COMMIT") > 5
+    assert not any("optimize" in line for line in told)
+    assert search(store, Key(session="kept0"), "owl17", where="user") != []
+    store._db.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+    store.close()
+    assert not remains(path, b"foxfoxfox")
+
+
+def test_erased_words_leave_the_file_though_a_merge_of_others_was_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    store = SQLiteStore(path)
+    add(store, MAIN, user("foxfoxfox"))
+    for number in range(120):
+        add(store, Key(session=f"kept{number % 7}"), user(" ".join(f"owl{number * 90 + n}" for n in range(90))))
+    store._db.execute("INSERT INTO search (search, rank) VALUES ('merge', -1)")
+    add(store, Key(session="kept1"), user("later"))
+    monkeypatch.setattr(erasing, "MERGED_PAGES", 1)
+    store.delete(MAIN)
+    store.close()
+    assert not remains(path, b"foxfoxfox")
 
 
 # Files of earlier versions

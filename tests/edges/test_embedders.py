@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from foldmark import Session, embedders
-from foldmark.embedding import Embedder, EmbedderFailed, cosines
-from foldmark.errors import PolicyError
+from foldmark.embedding import Embedder, cosines
+from foldmark.errors import EmbedderFailed, PolicyError
 from foldmark.events import user
 
 TOKENIZER = os.environ.get("FOLDMARK_MINILM_TOKENIZER")

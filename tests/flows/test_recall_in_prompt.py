@@ -148,6 +148,16 @@ def test_it_is_the_same_text_for_the_whole_turn_and_another_one_for_the_next(sto
     assert "team 2 listens on port 2" in "\n".join(suffix(made))
 
 
+def test_a_preview_in_the_middle_of_a_turn_changes_nothing_of_it() -> None:
+    store = MemoryStore()
+    made = compacted(user(FACT), recall={**PRELOAD, "preload_where": "user"}, store=store)
+    made.record(user(ASK))
+    first = suffix(made)
+    session("other", store=store).record(user("The staging database of another team listens on port 1."))
+    made.control.preview(force=True)
+    assert suffix(made) == first
+
+
 def test_another_process_brings_the_same_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     made = compacted(user(FACT), store=SQLiteStore(tmp_path / "a.db"))
     made.record(user(ASK))
@@ -216,6 +226,26 @@ def test_a_search_that_fails_breaks_no_request_and_is_named() -> None:
     assert "the index is gone" in said
     assert "hunter2hunter2" not in said
     assert request.payload()
+
+
+def test_a_store_that_fails_in_the_middle_of_a_turn_breaks_no_request() -> None:
+    class Failing(MemoryStore):
+        fails = False
+
+        def sessions(self, *names: str) -> Any:
+            if self.fails:
+                raise OSError("the disk is gone")
+            return super().sessions(*names)
+
+    store = Failing()
+    session("old", store=store).record(user(FACT), assistant("Noted."))
+    made = session(store=store, recall={**PRELOAD, "preload_where": "others"})
+    made.record(user(ASK))
+    assert FACT in suffix(made)[0]
+    store.fails = True
+    request = made.request(window=64_000)
+    assert len(request.messages) == request.stable
+    assert any("the disk is gone" in warning for warning in request.report.warnings)
 
 
 def test_it_goes_first_when_a_request_does_not_fit_and_the_report_says_so() -> None:

@@ -20,9 +20,10 @@ from foldmark.policy import Recall
 from foldmark.profiles import Profile
 from foldmark.seeking import Where
 from foldmark.store import Key, SessionInfo
+from foldmark.testing import ScriptedModel, items_json
 from foldmark.tools import Tool, artifact_tools, recall_tools
 from foldmark.wire import WIRES
-from making import long_session
+from making import long_session, tool_round
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -298,7 +299,9 @@ def test_many_short_lines_and_many_small_events_are_bounded_with_their_marks() -
 
 def test_hits_that_are_too_much_together_are_cut_and_counted() -> None:
     session = Session("main", policy=Policy.coding())
-    session.record(*(user(f"needle {at}\n" + "\n".join(f"{chr(97 + line % 26)}{at}" for line in range(180))) for at in range(30)))
+    session.record(
+        *(user(f"needle {at}\n" + "\n".join(f"{chr(97 + line % 26)}{at}" for line in range(180))) for at in range(30))
+    )
     session.record(assistant("done"))
     search, _ = tools(session)
     answer = search({"query": "needle", "limit": 20})
@@ -554,6 +557,12 @@ def followed(session: Session, events: list[Event]) -> None:
     assert len(session.follow([*log, *events]).new) == len(events)
 
 
+def test_a_result_whose_call_was_never_recorded_is_known_by_its_name() -> None:
+    session = talk()
+    session.record(result("gone", "The port zzz is 8443.", name="mcp__foldmark__session_load"))
+    assert session.search("zzz") == []
+
+
 def test_a_result_that_says_of_itself_that_it_was_recalled_is_believed() -> None:
     session = talk()
     session.record(assistant("", ToolCall("m", "memory", "{}")), result("m", "The port zzz is 8443.", name="memory",
@@ -583,6 +592,20 @@ def test_a_recalled_text_is_demoted_once_to_the_refs_that_it_showed() -> None:
     assert re.fullmatch(r"\[recalled event:\d+#L[\d-]+(, event:\d+#L[\d-]+)*; load again\]", shown["r1"])
     again = session.request(window=100_000)
     assert [event.text for event in again.messages] == [event.text for event in request.messages]
+
+
+def test_a_summary_model_is_not_told_again_what_was_recalled() -> None:
+    model = ScriptedModel(items_json(decisions=[("keep the port", [1])]))
+    session = Session("main", policy=Policy.coding(run="manual"), model=model)
+    session.record(user("Secret word: zanzibar. The port is 8443."), *long_session(12)[1:])
+    _, load = tools(session)
+    use(session, load, "r1", ref="event:1-6", limit=9_000)
+    session.record(*[each for at in range(20, 40) for each in tool_round(at, f"words {at}\n" * 900)])
+    assert session.compact(force=True, window=100_000).outcome == "applied"
+    told = "\n".join(str(message) for ask in model.asks for message in ask.messages)
+    assert "[recalled event:1-6; load again]" in told
+    assert told.count("zanzibar") < 3
+    assert "| Secret word" not in told
 
 
 # -- secrets

@@ -85,6 +85,7 @@ def chunks(events: list[Event], size: int) -> list[list[Event]]:
     return [events[at : at + size] for at in range(0, len(events), size)]
 
 
+@settings(max_examples=40)
 @given(logs, st.integers(1, 5), layouts, recalls)
 def test_the_stable_part_stands_in_front_of_the_next_request_unless_a_break_is_named(
     story: list[tuple[str, int]], size: int, layout: dict[str, Any], recall: dict[str, Any]
@@ -101,6 +102,7 @@ def test_the_stable_part_stands_in_front_of_the_next_request_unless_a_break_is_n
         last = [] if waits else shown  # a marker gives way to the result that it stands for
 
 
+@settings(max_examples=40)
 @given(logs, st.integers(2, 9), layouts, recalls, st.sampled_from(ALL), st.sampled_from([5_000, 64_000]))
 def test_what_goes_out_is_valid_and_its_parts_are_what_it_weighs(
     story: list[tuple[str, int]], size: int, layout: dict[str, Any], recall: dict[str, Any], wire: Any, window: int
@@ -125,6 +127,7 @@ def test_what_goes_out_is_valid_and_its_parts_are_what_it_weighs(
         assert (END in text) == bool(sizes.recalled)
 
 
+@settings(max_examples=40)
 @given(logs, st.integers(2, 9), layouts, st.sampled_from(ALL))
 def test_what_is_brought_changes_nothing_in_front_of_it(
     story: list[tuple[str, int]], size: int, layout: dict[str, Any], wire: Any
@@ -143,6 +146,7 @@ def test_what_is_brought_changes_nothing_in_front_of_it(
         assert payload_bytes(with_it.without_recalled().payload()) == payload_bytes(without.payload())
 
 
+@settings(max_examples=40)
 @given(logs, st.integers(1, 9), st.sampled_from(["covered", "user"]))
 def test_what_is_brought_stays_the_same_until_the_user_speaks_or_more_is_covered(
     story: list[tuple[str, int]], size: int, where: str

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from foldmark import MemoryStore, Session, SQLiteStore, embedding
 from foldmark.aio import AsyncSession
-from foldmark.embedding import Embedder, EmbedderFailed, Vector, cosines, packed, unpacked
-from foldmark.errors import PolicyError
+from foldmark.embedding import Embedder, Vector, cosines, packed, unpacked
+from foldmark.errors import EmbedderFailed, PolicyError
 from foldmark.events import assistant, user
 from foldmark.hooked import EventHooks
 from foldmark.reports import Looked, Observation
@@ -311,6 +311,11 @@ def test_a_store_without_vectors_is_searched_by_words() -> None:
     said = Meaning(toy()).judged(store, key, asked, found, Sought())[1]
     assert said == "by words alone: the store keeps no vectors"
     assert refs(session, "lamp")[0] == "event:5"
+
+
+def test_a_session_that_is_opened_like_this_one_has_its_embedder() -> None:
+    embedder = toy()
+    assert Session("other", **talk(embedder).alike)._meaning.embedder is embedder  # type: ignore[union-attr]
 
 
 def test_without_an_embedder_nothing_is_embedded() -> None:

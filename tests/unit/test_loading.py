@@ -211,7 +211,7 @@ def test_an_id_may_hold_what_looks_like_a_session_or_a_range() -> None:
 def test_the_places_of_a_reach_are_all_up_to_it() -> None:
     assert within("session") == ("covered", "session")
     assert within("user") == WHERE
-    with pytest.raises(PolicyError, match="A reach is one of covered, session, children, others, user, not 'all'."):
+    with pytest.raises(PolicyError, match=r"A reach is one of covered, session, children, others, user, not 'all'\."):
         within("all")  # type: ignore[arg-type]
     with pytest.raises(PolicyError, match="A reach is one of"):
         session(user("a")).load("event:1@elsewhere", reach="all")  # type: ignore[arg-type]
@@ -268,9 +268,14 @@ def test_what_a_search_of_a_reach_brings_can_be_opened_within_it() -> None:
         child(store, name, "main", call)
         Session(name, store=store).record(user("needle in a child"))
     Session("other", store=store).record(user("needle elsewhere"))
+    child(store, "fork", "main", kind="fork", parent_seq=2)
+    Session("fork", store=store).record(user("needle d", scope="left"), user("needle e", scope="right"))
+    Session("fork", store=store).record(assistant("needle f", ToolCall("c3", "task"), scope="right"))
+    child(store, "of fork", "fork", "c3")
+    Session("of fork", store=store).record(user("needle in the child of a fork"))
     for scope, sees in (("", "all"), ("left", "subtree"), ("left", "exact")):
         asked = Session("main", store=store, scope=scope, sees=sees)  # type: ignore[arg-type]
-        for where in ("session", "children", "user"):
+        for where in ("session", "children", "others", "user"):
             hits = asked.search("needle", where=where, limit=50)  # type: ignore[arg-type]
             assert hits
             for hit in hits:

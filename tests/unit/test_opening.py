@@ -334,7 +334,7 @@ def test_text_that_never_left_its_event_is_opened_alike() -> None:
     session = session_with("short\nresult\n")
     for ref in ("event:3", "artifact:3", "call:call_0"):
         assert head(session.open(ref)).text.rstrip("\n") == "short\nresult"
-    assert stat(session.open("event:1")).kind == "text"
+    assert stat(session.open("event:1")).kind == "event"
     assert grep(session.open("event:2"), "run").count == 1  # a call is text too
 
 

@@ -118,6 +118,9 @@ def test_what_cannot_be_asked_is_a_sentence(text: str, expression: str, said: st
         " | ".join(["[@, @, @][]"] * 20),
         "map(&[@, @, @, @, @], [[@, @, @, @, @], [@, @, @, @, @]]) | [@, @, @, @, @]",
         "join(to_string(@), users[].name)",
+        "{p: @}" + " | {p: @} | {p: p, q: p.p}" * 18,
+        "to_string([" + ", ".join(["@"] * 90) + "])",
+        "{" + ", ".join(f"k{n}: @" for n in range(40)) + "}",
     ],
 )
 def test_a_query_that_multiplies_its_input_is_refused(expression: str) -> None:
@@ -128,6 +131,8 @@ def test_a_query_that_multiplies_its_input_is_refused(expression: str) -> None:
 def test_a_query_that_picks_many_fields_is_none_that_multiplies() -> None:
     fields = ", ".join(f"k{n}: field_{n}" for n in range(20))
     assert query(body_of(USERS), f"users[].{{{fields}}} | [0]").text.startswith('{"k0": null')
+    many = ", ".join(f"k{n}: tags[{n}].more[0].x" for n in range(20))
+    assert query(body_of(USERS), f"users[].{{{many}}} | [0]").text.startswith('{"k0": null')
     assert query(body_of(USERS), "users[].[id, name, tags[0]]").text.splitlines()[3] == '[3, "user 3", null]'
 
 

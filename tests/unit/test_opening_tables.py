@@ -191,7 +191,7 @@ def test_a_large_table_is_counted_whole_and_says_what_its_columns_are_told_by() 
 
 @pytest.mark.parametrize("place", [10, 30_000])
 def test_a_stray_quote_swallows_no_more_than_its_line(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "_RECORD", 20_000)
+    monkeypatch.setattr(sheets, "LONGEST_RECORD", 20_000)
     monkeypatch.setattr(opened, "STRETCH_BYTES", 8_192)
     lines = rows_of(60_000).split("\n")
     lines[place] = f'{place},"Town {place},ok'
@@ -202,7 +202,7 @@ def test_a_stray_quote_swallows_no_more_than_its_line(place: int, monkeypatch: p
 
 
 def test_a_line_without_end_is_cut_and_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "_RECORD", 20_000)
+    monkeypatch.setattr(sheets, "LONGEST_RECORD", 20_000)
     monkeypatch.setattr(opened, "STRETCH_BYTES", 8_192)
     text = rows_of(2_000) + '9,"' + "x" * 100_000 + "\n" + "2001,Town,ok\n"
     found = table(body_of(text), rows=3, take="last")

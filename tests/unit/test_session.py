@@ -414,7 +414,7 @@ def test_a_request_after_a_compaction_loses_no_field_of_either_report() -> None:
     """A field that is new in Report is the compaction's until somebody says that the request knows it better."""
     compaction, request = told_apart("compaction"), told_apart("request")
     both = joined(compaction, request)
-    better = {"boundary", "version", "after", "changes", "epoch"}
+    better = {"boundary", "version", "after", "changes", "epoch", "recalled"}
     for name in Report.__struct_fields__:
         mine, other = getattr(compaction, name), getattr(request, name)
         expected = (*mine, *other) if name == "warnings" else other if name in better else mine

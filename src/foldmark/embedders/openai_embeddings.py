@@ -23,7 +23,7 @@ def openai(
     before_query: str = "", before_text: str = "", id: str = "",
 ) -> Embedder:  # fmt: skip
     """An embeddings endpoint as an embedder; `client` is an `openai.OpenAI` (any object with `embeddings.create` will
-    do). The text of events and queries, redacted as the policy says, goes to that server.
+    do). Texts, redacted as the policy says, and queries as they are asked go to that server.
 
     `dimension` is what the model gives (known for OpenAI's own by name); with `shorten` it is asked for. A search waits
     `timeout_seconds` for the vector of its query, then goes on by words; a batch of texts has

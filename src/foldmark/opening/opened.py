@@ -28,11 +28,11 @@ PAGE_CHARACTERS = 8_000
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """An opened body, or the range of one that the ref named.
 
-    `ref` is its address without the range; `kind` says where it comes from (`result`, `paste`, `image`, `text` of an
-    event, or `body` for one named by its hash). `size` (bytes) and `lines` are those of the whole body; `start` to
-    `stop` (bytes, end exclusive) and `first` to `last` (lines, 1-based, inclusive) are what was named. `first` is 0
-    where bytes were named: lines are not counted there. `redact`, where it is given, is done to all text that is shown;
-    numbers and refs count the body as it is.
+    `ref` is its address without the range; `kind` says where it comes from (`result`, `paste`, `image`, `event` for the
+    whole text of one, or `body` for one named by its hash). `size` (bytes) and `lines` are those of the whole body;
+    `start` to `stop` (bytes, end exclusive) and `first` to `last` (lines, 1-based, inclusive) are what was named.
+    `first` is 0 where bytes were named: lines are not counted there. `redact`, where it is given, is done to all text
+    that is shown; numbers and refs count the body as it is.
     """
 
     ref: Ref
@@ -111,7 +111,7 @@ def open_body(
         raise PolicyError(f"{ref} is a stretch of the log and no body: load it, then open one of its events.")
     size, lines = place.shelf.size(key.tenant, place.sha256)
     body = Opened(
-        ref=whole, tenant=key.tenant, sha256=place.sha256, shelf=place.shelf, kind="text", size=size, lines=lines,
+        ref=whole, tenant=key.tenant, sha256=place.sha256, shelf=place.shelf, kind="event", size=size, lines=lines,
         start=0, stop=size, first=1, last=lines, redact=redact,
     )  # fmt: skip
     return narrowed(msgspec.structs.replace(body, **_origin(store, place)), address)
@@ -149,7 +149,7 @@ def _origin(store: Store, place: Place) -> dict[str, str]:
     event = store.event(place.key, place.ref.name)
     found = next((one for one in event.artifacts if one.sha256 == place.sha256), None)
     if found is None:
-        return {"kind": "text"}
+        return {"kind": "event"}
     if image := next((one for one in images_of(event) if one.artifact == found), None):
         return {"kind": "image", "media_type": image.media_type}
     return {"kind": "result" if event.role == "tool" else "paste"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -23,8 +23,8 @@ from foldmark.opening.hiding import hidden_value
 from foldmark.opening.opened import PAGE_CHARACTERS, Opened
 
 LONGEST_QUERY = 500
-MOST_GROWTH = 100
-"""How many times as large as its input a query may make a value."""
+MOST_GROWTH = 16
+"""How many times as large as its input a query may make a value: a quarter of a gigabyte at most."""
 _JOINED = 1_000_000
 _REST = re.compile(r" \| \[(\d{1,9}):\]$")
 
@@ -122,9 +122,9 @@ def _growth(node: Mapping[str, Any]) -> int:
     children = [child for child in node.get("children", ()) if isinstance(child, Mapping)]
     if node["type"] in ("multi_select_list", "multi_select_dict"):
         parts = [child["children"][0] if child["type"] == "key_val_pair" else child for child in children]
-        fields = [str(part) for part in parts if _is_path(part)]
-        repeated = sum(_growth(part) for part in parts if not _is_path(part)) + len(fields) - len(set(fields))
-        return max(1, repeated + bool(fields))
+        paths = [path for part in parts if (path := _path(part))]
+        repeated = sum(_growth(part) for part in parts if not _path(part)) + _overlaps(paths)
+        return max(1, repeated + bool(paths))
     grown = [_growth(child) for child in children]
     if node["type"] in _IN_TURN:
         return prod(grown)
@@ -139,9 +139,21 @@ _IN_TURN = frozenset(
 )
 
 
-def _is_path(node: Mapping[str, Any]) -> bool:
-    """Whether an expression is a field, or a field of a field."""
-    return node["type"] == "field" or (node["type"] == "subexpression" and all(map(_is_path, node["children"])))
+def _path(node: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The names and numbers of a field, a field of a field, or an item of one; empty for any other expression."""
+    if node["type"] in ("field", "index"):
+        return (node["value"],)
+    if node["type"] not in ("subexpression", "index_expression"):
+        return ()
+    parts = [_path(child) for child in node["children"]]
+    return tuple(name for part in parts for name in part) if all(parts) else ()
+
+
+def _overlaps(paths: Sequence[tuple[Any, ...]]) -> int:
+    """How many paths name what another one names, or a part of it."""
+    known = set(paths)
+    inside = sum(any(path[:size] in known for size in range(1, len(path))) for path in known)
+    return inside + len(paths) - len(known)
 
 
 def _evaluated(expression: str, tree: Any, value: Any, seconds: float) -> Any:

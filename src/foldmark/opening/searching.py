@@ -91,11 +91,8 @@ def _shown(body: Opened, found: Sequence[Match], context: int, characters: int) 
         follower = found[at + 1].number if at + 1 < len(found) else body.last + 1
         before = _beside(body, max(last + 1, match.number - context), match.number - 1)
         after = _beside(body, match.number + 1, min(match.number + context, follower - 1, body.last))
-        group = [
-            *before,
-            Line(number=match.number, text=_part(body, match.number, match.line, match.place), matched=True),
-            *after,
-        ]
+        text = _part(body, match.number, match.line, match.place)
+        group = [*before, Line(number=match.number, text=text, matched=True, ref=_ref(body, match)), *after]
         room -= sum(len(line.text) + 10 for line in group)
         if room < 0 and shown:
             return shown, True

@@ -22,7 +22,7 @@ _SAMPLE = 1 << 16
 
 
 class Stat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a body is. `kind` says where it comes from (`result`, `paste`, `image`, `text`, `body`), `form` what its
+    """What a body is. `kind` says where it comes from (`result`, `paste`, `image`, `event`, `body`), `form` what its
     text is (`json`, `table`, `log`, …); `size` is in bytes, `tokens` an estimate unless `counted`; `encoding` is
     `utf-8` or, for anything else, `unknown` (a byte a character); `line_ends` are LF, CRLF or mixed, empty without
     any. `what` says in a sentence what it holds, `columns` what stands in those of a table. `next` opens its

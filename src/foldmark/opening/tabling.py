@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,17 +9,18 @@ from typing import Literal
 
 import msgspec
 
-from foldmark.errors import PolicyError
 from foldmark.kinds.columns import read
+from foldmark.opening.conditions import column_of, condition_of
 from foldmark.opening.hiding import hidden_cells
 from foldmark.opening.opened import PAGE_CHARACTERS, Opened
-from foldmark.opening.sheets import CELL_CHARACTERS, Row, Sheet, sheet_of
+from foldmark.opening.rows import Row, Sheet
+from foldmark.opening.sheets import sheet_of
 
 Take = Literal["spread", "first", "last"]
 READ_ROWS = 5_000
 """Columns are told by the first so many rows that were asked for."""
 MOST_ROWS = 200
-_CONDITION = re.compile(r"(?P<name>.+?)\s*(?P<sign><=|>=|!=|=|~|<|>)\s*(?P<value>.*)", re.DOTALL)
+CELL_CHARACTERS = 200
 
 
 class SampleRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +59,8 @@ def table(
     Raises PolicyError where there is no table, and for a column or condition that makes no sense.
     """
     sheet = sheet_of(body)
-    tests = [_test(condition, sheet) for condition in where]
-    shown = [_column(name, sheet.columns) for name in columns] or list(range(len(sheet.columns)))
+    tests = [condition_of(each, sheet) for each in where]
+    shown = [column_of(name, sheet.columns) for name in columns] or list(range(len(sheet.columns)))
     kept = _Kept(max(1, min(rows, MOST_ROWS)), take)
     late = kept.read(sheet.rows(), tests, time.monotonic() + seconds)
     rows_of = [(number, _shown_row(body, sheet, number, row, shown)) for number, row in kept.chosen()]
@@ -128,59 +128,6 @@ class _Kept:
         return [
             (n, every[n]) for n in dict.fromkeys(numbers[at * (len(numbers) - 1) // steps] for at in range(self.wanted))
         ]
-
-
-def _test(condition: str, sheet: Sheet) -> Callable[[Row], bool]:
-    """A condition as a function. Numbers are compared as numbers, all else as text without regard to case."""
-    found = _CONDITION.fullmatch(condition.strip())
-    if not found:
-        raise PolicyError(f"table: {condition!r} is no condition; write column=value, with = != ~ < > <= or >=.")
-    at, sign = _column(found["name"], sheet.columns), found["sign"]
-    value = found["value"].strip().strip("\"'").casefold()
-    right = _number(value)
-    is_plain = sign in ("=", "~") and right is None and '"' not in value and value.isprintable()
-
-    def holds(row: Row) -> bool:
-        if is_plain and isinstance(row.raw, str) and value not in row.raw.casefold():
-            return False  # no cell of it does: most rows are never taken apart
-        cells = sheet.cells(row)
-        cell = cells[at].strip().casefold() if at < len(cells) else ""
-        if sign == "~":
-            return value in cell
-        left = None if right is None else _number(cell)
-        mine, theirs = (cell, value) if left is None or right is None else (left, right)
-        if sign in ("=", "!="):
-            return (mine == theirs) == (sign == "=")
-        return bool(cell) and _ORDERS[sign](mine, theirs)
-
-    return holds
-
-
-_ORDERS: dict[str, Callable[..., bool]] = {
-    "<": lambda left, right: left < right,
-    ">": lambda left, right: left > right,
-    "<=": lambda left, right: left <= right,
-    ">=": lambda left, right: left >= right,
-}
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", "")) if len(text) <= 40 else None
-    except ValueError:
-        return None
-
-
-def _column(name: str, columns: Sequence[str]) -> int:
-    """Which column a name means, or its number (from 1). Raises PolicyError with those there are."""
-    wanted = name.strip().casefold()
-    for at, column in enumerate(columns):
-        if column.strip().casefold() == wanted:
-            return at
-    if wanted.isdecimal() and 1 <= int(wanted[:6]) <= len(columns):
-        return int(wanted[:6]) - 1
-    listed = ", ".join(column[:40] for column in columns[:30])
-    raise PolicyError(f"table: there is no column {name.strip()[:80]!r}; there are: {listed}.")
 
 
 def _shown_row(body: Opened, sheet: Sheet, number: int, row: Row, shown: Sequence[int]) -> SampleRow:

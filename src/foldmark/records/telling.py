@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from foldmark.events import Event, Image, Opaque, Part, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.evidence import RECALLED, remembered
 from foldmark.kinds import clean_text, exit_code, on_screen, preview
 from foldmark.narrative import RECORDS_TAG
 from foldmark.parting import both_ends
@@ -192,7 +193,8 @@ def _result(event: Event, result: ToolResult, call: ToolCall | None, telling: Te
     looked = profile_of_call(safe).role in ("reads", "searches")
     room = telling.room("failed" if failed else "looked" if looked else "result")
     ref = artifact_ref(event.seq, result.artifact.number) if result.artifact else event_ref(event.seq)
-    shown = _clean(result.text, telling)
+    recalled = RECALLED in event.meta or profile_of_call(safe).role == "recalls"
+    shown = _clean((remembered(result.text) if recalled else "") or result.text, telling)  # it stands there already
     # A formatter gets what the model read, without its secrets.
     part = msgspec.structs.replace(result, text=shown)
     clean = msgspec.structs.replace(event, parts=tuple(part if old is result else old for old in event.parts))

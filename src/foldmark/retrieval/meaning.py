@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import copy_context
 
-from foldmark.embedding import Embedder, EmbedderFailed
+from foldmark.embedding import Embedder
+from foldmark.errors import EmbedderFailed
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.fusing import fused, widened
 from foldmark.retrieval.ranking import Ranked, judged

@@ -10,7 +10,6 @@ import msgspec
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.choosing import in_turn
 from foldmark.retrieval.counting import Counted, Counter
-from foldmark.retrieval.indexing import PIECE_CHARACTERS
 from foldmark.retrieval.scoring import PHRASE, Best, Near, best_pair, beside, factor, times_of, value, weights_of
 from foldmark.seeking import Finding, Found
 
@@ -70,7 +69,7 @@ class _Judge:
         best = best_pair(piece, self.weights)
         times = times_of(piece, best, near)
         text = piece.found.piece.text
-        length = (len(text) + near.size) / usual if piece.is_said else len(text) / PIECE_CHARACTERS
+        length = (len(text) + near.size) / usual if piece.is_said else 1.0
         score = value(times, self.weights, length) + self._phrases(piece) + self._in_days(piece)
         score *= factor(piece, best, near, self.asked)
         only = (t for t in near.counts if t not in piece.whole and t not in piece.head and t not in piece.day)

@@ -7,7 +7,6 @@ A piece that holds two of the query's words far apart is a poorer answer than on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from math import log
 from typing import NamedTuple
 
@@ -25,6 +24,8 @@ NEIGHBOURS = {-2: 0.4, -1: 0.4, 1: 0.4, 2: 0.2}
 tool results, whose neighbours are other things, neighbours did harm."""
 QUESTION = 2.5
 """So many times more when the event right before asks: an answer seldom repeats its question's words."""
+SHORT = 300
+"""A longer neighbour counts less by as much: it holds many words by chance."""
 SITTING = 4 * 3_600.0
 """Neighbours do not reach over a longer pause, in seconds."""
 SPEAKER = 1.0
@@ -90,10 +91,11 @@ def beside(piece: Counted, events: Mapping[tuple[str, int], Sequence[Counted]]) 
         others = [one for one in events.get((session, seq + step), ()) if _same_sitting(piece, one)]
         asks = step == -1 and any(one.asks for one in others)
         is_answer = is_answer or asks
-        size += weight * sum(len(one.found.piece.text) for one in others)
-        for term, times in chain.from_iterable(one.whole.items() for one in others):
-            if not any(term in one.speaker for one in others):  # who speaks beside it is not what is spoken of
-                counts[term] = counts.get(term, 0.0) + weight * times * (QUESTION if asks else 1.0)
+        long = sum(len(one.found.piece.text) for one in others)
+        size += weight * long
+        share = weight * (QUESTION if asks else 1.0) / max(1.0, long / SHORT)
+        for term in {term for one in others for term in one.whole if term not in one.speaker}:
+            counts[term] = counts.get(term, 0.0) + share
     return Near(counts, size, is_answer)
 
 
@@ -103,13 +105,12 @@ def _same_sitting(one: Counted, other: Counted) -> bool:
 
 
 def times_of(piece: Counted, best: Best, near: Near) -> Counts:
-    """How often each term counts for a piece."""
-    out = dict(best.counts)
-    for term, times in piece.whole.items():
-        if rest := times - best.counts.get(term, 0.0):
-            out[term] = out.get(term, 0.0) + REST * rest
-    fields = (near.counts, {term: HEAD for term in piece.head}, dict.fromkeys(piece.day, 1.0))
-    return summed([out, *fields, dict.fromkeys(piece.speaker, SPEAKER)])
+    """How often each term counts for a piece; among its lines once, and the rest of the piece and the call beside it
+    only where the lines lack it: lists that repeat a word say no more of it."""
+    out = dict.fromkeys(piece.whole, REST) | dict.fromkeys(best.counts, 1.0)
+    for term in piece.head:
+        out[term] = max(out.get(term, 0.0), HEAD)
+    return summed([out, near.counts, dict.fromkeys(piece.day, 1.0), dict.fromkeys(piece.speaker, SPEAKER)])
 
 
 def value(times: Mapping[str, float], weights: Mapping[str, float], length: float) -> float:

@@ -4,12 +4,16 @@ caller's."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from foldmark.sqlite import matching
 from foldmark.sqlite.rows import erase_pieces, put
 from foldmark.sqlite.schema import SESSION_TABLES
 from foldmark.sqlite.sessions import Known, Row
+
+MERGED_PAGES = 1_000
+"""How much of the index one step of merging writes: some tenths of a second."""
 
 
 def erase(db: sqlite3.Connection, known: Known, doomed: Sequence[Row], tenant: str) -> set[str]:
@@ -21,6 +25,20 @@ def erase(db: sqlite3.Connection, known: Known, doomed: Sequence[Row], tenant: s
         for table in SESSION_TABLES:
             db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         db.execute("DELETE FROM session WHERE id = ?", (row.id,))
-    # merging the index drops the erased words from its pages too
-    db.execute("INSERT INTO search (search) VALUES ('optimize')")
     return before - matching.artifact_hashes(db, put(tenant))
+
+
+def merges(writing: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:
+    """Merge the index into one segment, which drops erased words from its pages too. Of a large store that takes
+    seconds: it is done in short transactions, so that other writers come between."""
+    pages = -MERGED_PAGES  # less than nothing begins with all segments there are, however few
+    while _is_merging(writing, pages):
+        pages = MERGED_PAGES
+
+
+def _is_merging(writing: Callable[[], AbstractContextManager[sqlite3.Connection]], pages: int) -> bool:
+    """One step; False when there was nothing left to do."""
+    with writing() as db:
+        before = db.total_changes
+        db.execute("INSERT INTO search (search, rank) VALUES ('merge', ?)", (pages,))
+        return db.total_changes - before > 1

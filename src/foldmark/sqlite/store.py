@@ -37,7 +37,7 @@ from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.appending import Batch, write
 from foldmark.sqlite.areas import area
 from foldmark.sqlite.connections import Connections
-from foldmark.sqlite.erasing import erase
+from foldmark.sqlite.erasing import erase, merges
 from foldmark.sqlite.rows import get, in_chunks, marks, pack, put, unpack
 from foldmark.sqlite.schema import migrate
 from foldmark.sqlite.searching import Search
@@ -108,6 +108,7 @@ class SQLiteStore:
             gone = erase(db, known, doomed, key.tenant)
             for row in doomed:
                 self._known.pop((key.tenant, key.user, get(row.name)), None)
+        merges(self._writing)
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return tuple(sorted(gone))
 

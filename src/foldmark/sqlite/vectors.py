@@ -140,8 +140,9 @@ def _vectors(db: sqlite3.Connection, covered: Covered, one: Stretch, number: int
         "SELECT seq, place, scale, body FROM vector WHERE session = ? AND embedder = ? AND seq > ? AND seq <= ?",
         (one.session, number, one.first, one.last),
     )
+    all_seen = covered.area.visible is None
     for seq, place, scale, body in rows:
-        if covered.area.shows(one.session, seq):
+        if all_seen or covered.area.shows(one.session, seq):
             yield (one.name, seq, place), Vector(scale, body)
 
 

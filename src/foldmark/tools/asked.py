@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any
 
 WORDS = 2_000
 """Characters of an argument that are looked at; nobody names anything in more."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ZONE = re.compile(r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$")
 _MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
 
 
@@ -86,13 +86,12 @@ def _span(value: str) -> tuple[datetime, datetime]:
         start = datetime(year, number, 1, tzinfo=UTC)
         after = (start + timedelta(days=31)).replace(day=1) if month[2] else start.replace(year=year + 1)
         return start, after - instant
-    if _DAY.fullmatch(value):
-        day = datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
-        return day, day + timedelta(days=1) - instant
     time = datetime.fromisoformat(value)
     time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    seconds = len(re.findall(r"\d\d(?=[:.,Z+-]|$)", value.partition("T")[2] or value.partition(" ")[2])) > 2
-    return time, time if seconds else time + timedelta(minutes=1) - instant
+    clock = _ZONE.sub("", [*re.split(r"[Tt ]", value, maxsplit=1), ""][1])
+    lasts = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
+    said = len(re.findall(r"\d\d", clock))
+    return time, time + lasts[said] - instant if said < len(lasts) else time
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,64 @@
+"""Conditions that choose rows of a table (`status=failed`), and names that choose columns. Knows nothing of samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from foldmark.errors import PolicyError
+from foldmark.opening.rows import Row, Sheet
+
+_CONDITION = re.compile(r"(?P<name>.+?)\s*(?P<sign><=|>=|!=|=|~|<|>)\s*(?P<value>.*)", re.DOTALL)
+
+
+def condition_of(condition: str, sheet: Sheet) -> Callable[[Row], bool]:
+    """A condition as a function. Numbers are compared as numbers, all else as text without regard to case."""
+    found = _CONDITION.fullmatch(condition.strip())
+    if not found:
+        raise PolicyError(f"table: {condition!r} is no condition; write column=value, with = != ~ < > <= or >=.")
+    at, sign = column_of(found["name"], sheet.columns), found["sign"]
+    value = found["value"].strip().strip("\"'").casefold()
+    right = _number(value)
+    is_plain = sign in ("=", "~") and right is None and '"' not in value and value.isprintable()
+
+    def holds(row: Row) -> bool:
+        if is_plain and isinstance(row.raw, str) and value not in row.raw.casefold():
+            return False  # no cell of it does: most rows are never taken apart
+        cells = sheet.cells(row)
+        cell = cells[at].strip().casefold() if at < len(cells) else ""
+        if sign == "~":
+            return value in cell
+        left = None if right is None else _number(cell)
+        mine, theirs = (cell, value) if left is None or right is None else (left, right)
+        if sign in ("=", "!="):
+            return (mine == theirs) == (sign == "=")
+        return bool(cell) and _ORDERS[sign](mine, theirs)
+
+    return holds
+
+
+_ORDERS: dict[str, Callable[..., bool]] = {
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+    "<=": lambda left, right: left <= right,
+    ">=": lambda left, right: left >= right,
+}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "")) if len(text) <= 40 else None
+    except ValueError:
+        return None
+
+
+def column_of(name: str, columns: Sequence[str]) -> int:
+    """Which column a name means, or its number (from 1). Raises PolicyError with those there are."""
+    wanted = name.strip().casefold()
+    for at, column in enumerate(columns):
+        if column.strip().casefold() == wanted:
+            return at
+    if wanted.isdecimal() and 1 <= int(wanted[:6]) <= len(columns):
+        return int(wanted[:6]) - 1
+    listed = ", ".join(column[:40] for column in columns[:30])
+    raise PolicyError(f"table: there is no column {name.strip()[:80]!r}; there are: {listed}.")
