@@ -96,16 +96,18 @@ def found(makers: Sequence[Callable[[], Embedder]]) -> list[Embedder]:
     return out
 
 
-def report(runs: Sequence[Run]) -> None:
-    """A table: held-out and tuning conversations beside each other."""
+def header() -> str:
     columns = ("R@5", "R@10", "MRR")
     names = ("LoCoMo", "held out", *columns, "tuned on", *columns, "CPU ms a question")
-    print(f"\n| {' | '.join(names)} |\n|---{'|---:' * (len(names) - 1)}|")
-    for one in runs:
-        held = [each for conversation, many in one.scored if not conversation.is_tuned for each in many]
-        tuned = [each for conversation, many in one.scored if conversation.is_tuned for each in many]
-        cells = (one.name, *measures(held), *measures(tuned), f"{1000 * one.seconds:.1f}")
-        print("| " + " | ".join(cells) + " |", flush=True)
+    return f"\n| {' | '.join(names)} |\n|---{'|---:' * (len(names) - 1)}|"
+
+
+def line(one: Run) -> str:
+    """A row: held-out and tuning conversations beside each other, first how many questions."""
+    held = [each for conversation, many in one.scored if not conversation.is_tuned for each in many]
+    tuned = [each for conversation, many in one.scored if conversation.is_tuned for each in many]
+    cells = (one.name, *measures(held), *measures(tuned), f"{1000 * one.seconds:.1f}")
+    return "| " + " | ".join(cells) + " |"
 
 
 def costs(embedder: Embedder, conversations: Sequence[Conversation]) -> str:
@@ -138,13 +140,13 @@ def main() -> None:
     if not DATA.exists():
         sys.exit(f"skipped: LoCoMo is not here ({DATA}); set FOLDMARK_SHARED to the folder that holds data/locomo")
     conversations = load(options.conversations)
-    runs = [run("words alone", conversations, None)]
     made = found((lambda: embedders.minilm(tokenizer=options.tokenizer), embedders.static))
+    print(header())
+    print(line(run("words alone", conversations, None)), flush=True)
     for embedder in made:
         for weight in options.weights or (embedder.weight or 0.5,):
             weighted = msgspec.structs.replace(cached(embedder, options.cache), weight=weight)
-            runs.append(run(f"{embedder.id}, weight {weight:g}", conversations, weighted))
-    report(runs)
+            print(line(run(f"{embedder.id}, weight {weight:g}", conversations, weighted)), flush=True)
     print()
     for embedder in made:
         print(costs(embedder, conversations))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldmark.embedding import Embedder
-from foldmark.errors import NotFound
+from foldmark.errors import EmbedderFailed, NotFound
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.hooked import EventHooks, hooked
 from foldmark.memory import MemoryStore
@@ -79,6 +79,24 @@ def test_embedding_goes_on_where_it_ended_and_says_whether_anything_is_left(stor
     add(store, MAIN, *(user(f"note number {number}") for number in range(7)))
     goes = [embed(store, MAIN, TOY, limit=3) for _ in range(4)]
     assert [(go.done, go.left) for go in goes] == [(3, True), (3, True), (1, False), (0, False)]
+
+
+def test_a_go_that_breaks_off_keeps_what_was_done_and_the_next_one_goes_on(store: Store) -> None:
+    add(store, MAIN, *(user(f"note number {number}") for number in range(6)))
+    asked: list[str] = []
+
+    def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        asked.extend(texts)
+        if len(asked) > 4:
+            raise ConnectionError("down")
+        return [numbers(text) for text in texts]
+
+    weak = Embedder(id="weak", call=call, dimension=64, batch=2)
+    with pytest.raises(EmbedderFailed):
+        embed(store, MAIN, weak)
+    assert waiting(store, MAIN, embedder=weak) == ["note number 4", "note number 5"]
+    asked.clear()
+    assert embed(store, MAIN, weak).done == 2
 
 
 def test_the_call_that_a_result_answers_is_embedded_in_front_of_it(store: Store) -> None:
