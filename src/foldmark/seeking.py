@@ -69,7 +69,8 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `where` is session (the lineage as the scope sees it), covered (of that, what a compaction covers: up to `upto`),
     children (the lineage and all sessions that calls of it started), others (the user's other sessions) or user (all of
-    the user's). The lineage is always seen as its scope sees it.
+    the user's). The lineage is always seen as its scope sees it, and so are other forks of the same session; what calls
+    started there is searched only where the scope sees the call.
 
     `roles` are user (a real user's words), assistant, tool, injected or system; `tools` shell patterns of tool names,
     for results and for steps that call them; `files` paths, whole or their last parts, that the piece or the call it

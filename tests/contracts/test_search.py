@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -444,6 +445,38 @@ def test_many_sessions_and_a_long_line_of_forks_are_looked_through(store: Store)
     assert len(search(store, key, "fox", limit=1_000, where="user")) == 300
     assert len(search(store, scoped("a"), "fox", limit=1_000, where="user")) == 40
     assert len(search(store, scoped("b"), "fox", limit=1_000, where="children")) == 260
+
+
+def test_a_search_sees_one_moment_however_many_write(store: Store) -> None:
+    add(store, MAIN, user("fox", scope="a"))
+    fork = opened(store, "fork", "fork", at=1)
+    torn: list[object] = []
+    is_over = threading.Event()
+
+    def write(key: Key) -> None:
+        for number in range(60):
+            add(store, key, user("fox", scope="ab"[number % 2]))
+            if number % 10 == 0:
+                add(store, Key(session=f"gone {key.session}"), user("fox"))
+                store.delete(Key(session=f"gone {key.session}"))
+
+    def look(key: Key, where: Any) -> None:
+        while not is_over.is_set():
+            found = store.find(key, ["fox"], limit=1_000, sought=Sought(where=where))
+            if not found.frequencies["fox"] == found.pieces == len(found.found):
+                torn.append(found)
+
+    writers = [threading.Thread(target=write, args=(key,)) for key in (MAIN, fork, Key(session="third"))]
+    lookers = [threading.Thread(target=look, args=args) for args in ((scoped("a"), "session"), (fork, "user"))]
+    for thread in (*writers, *lookers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    is_over.set()
+    for thread in lookers:
+        thread.join()
+    assert torn == []
+    assert len(search(store, MAIN, "fox", limit=1_000, where="user")) == 181
 
 
 # What is deleted
