@@ -818,6 +818,8 @@ def test_a_file_of_the_first_schema_keeps_its_work_and_its_tokens_go_on(tmp_path
     db.execute("UPDATE work SET token = 7, taken = 2, lease_until = 20.0")
     db.execute("ALTER TABLE work DROP COLUMN later")
     db.execute("DELETE FROM meta WHERE key = 'work_token'")
+    db.execute("DROP TABLE vector")
+    db.execute("DROP TABLE embedder")
     db.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
     db.commit()
     assert "later" not in FIRST.split("CREATE TABLE work")[1].split(";")[0]

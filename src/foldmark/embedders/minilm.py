@@ -20,7 +20,9 @@ DIMENSION = 384
 MOST_TOKENS = 256
 """What the model was trained for; the rest of a longer text is not read."""
 WEIGHT = 0.5
-BATCH = 16
+RUN_TEXTS = 16
+"""So many texts of like length are computed at once."""
+BATCH = 64
 
 
 def minilm(
@@ -70,8 +72,8 @@ class _MiniLM:
         encoded = tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
         out: list[Any] = [None] * len(encoded)
         order = sorted(range(len(encoded)), key=lambda at: len(encoded[at].ids))
-        for start in range(0, len(order), BATCH):
-            chosen = order[start : start + BATCH]
+        for start in range(0, len(order), RUN_TEXTS):
+            chosen = order[start : start + RUN_TEXTS]
             for at, vector in zip(chosen, _read(numpy, session, [encoded[at] for at in chosen]), strict=True):
                 out[at] = vector
         return out

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
 from foldmark.events import Artifact, Event
-from foldmark.readings import with_calls
-from foldmark.refs import artifact_ref, event_ref
-from foldmark.seeking import Where, speaker_role
+from foldmark.evidence import joined, opening
+from foldmark.refs import artifact_ref
+from foldmark.retrieval import Loaded
+from foldmark.seeking import Where
 from foldmark.session import Session
+from foldmark.tools.answers import blocks_of
 
 PAGE = 100
 """Resources on a page of the list."""
@@ -44,7 +46,7 @@ TEMPLATES = (
 def listed(session: Session, cursor: str) -> tuple[list[Resource], str]:
     """(a page of the session's bodies, the newest first; the cursor of the next page). Raises ValueError for a cursor
     that this server did not give."""
-    if (cursor and not cursor.isascii()) or (cursor and not cursor.isdigit()):
+    if cursor and not (cursor.isascii() and cursor.isdigit()):
         raise ValueError(f"{cursor[:40]!r} is no cursor of this list; start again without one.")
     before = int(cursor[:18]) if cursor else None
     found: list[Resource] = []
@@ -76,28 +78,28 @@ def _resource(event: Event, artifact: Artifact) -> Resource:
 
 
 def opened(session: Session, reach: Where, uri: str) -> list[TextResourceContents]:
-    """What stands behind an address, and where it goes on when it is long. Raises NotFound, also for what lies outside
-    the reach."""
+    """What stands behind an address, and where it goes on when it is long: a body as it is, events quoted as the load
+    tool quotes them. Raises NotFound, also for what lies outside the reach."""
     ref, size = _QUERY.sub(_range, uri), 0
     out: list[TextResourceContents] = []
     while ref:
         page = session.load(ref, reach=reach, limit=PAGE_CHARACTERS, redact=True)
-        text = page.text or "\n\n".join(_said(event) for event in page.events)
+        text, following = _told(page) if page.events else (page.text, page.next)
         out.append(_contents(ref, text))
         size += len(text)
-        ref = page.next if page.text or len(page.events) > 1 else ""  # one event's next is the body behind its preview
-        if ref and size >= MOST_CHARACTERS:
-            return [*out, _contents(ref, f"[There is more: read {_uri(ref)}]")]
+        if following and size >= MOST_CHARACTERS:
+            return [*out, _contents(following, f"[There is more: read {_uri(following)}]")]
+        ref = following
     return out
+
+
+def _told(page: Loaded) -> tuple[str, str]:
+    blocks, following = blocks_of(page, PAGE_CHARACTERS)
+    return joined([opening(f"recalled {page.ref}"), *blocks]), following
 
 
 def _range(found: re.Match[str]) -> str:
     return f"#{'L' if found[1] == 'lines' else 'B'}{found[2]}"
-
-
-def _said(event: Event) -> str:
-    words = with_calls(event.text, event.calls)
-    return f"{event_ref(event.seq)} {speaker_role(event)}\n{words}"
 
 
 def _contents(ref: str, text: str) -> TextResourceContents:

@@ -50,12 +50,12 @@ def _when(date: str) -> list[str]:
 
 def loaded_text(loaded: Loaded, limit: int) -> str:
     """What was opened, at most about `limit` characters of it, and the ref to go on with."""
-    blocks, more = _blocks(loaded, limit) if loaded.events else ([quoted(loaded.text)], loaded.next)
+    blocks, more = blocks_of(loaded, limit) if loaded.events else ([quoted(loaded.text)], loaded.next)
     return joined([opening(f"recalled {loaded.ref}"), *blocks, f"[next: {more}]" if more else "[that is all]"])
 
 
-def _blocks(loaded: Loaded, limit: int) -> tuple[list[str], str]:
-    """Events as text, as many as fit, and the ref of what is left."""
+def blocks_of(loaded: Loaded, limit: int) -> tuple[list[str], str]:
+    """Loaded events as quoted text, as many as fit in about `limit` characters, and the ref of what is left."""
     last, room, blocks = _last(loaded), limit, list[str]()
     for at, event in enumerate(loaded.events):
         data = with_calls(event.text, event.calls).encode("utf-8", "surrogatepass")
