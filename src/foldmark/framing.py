@@ -98,12 +98,13 @@ class Framing:
         return self._static
 
 
+_CODING, _CHAT = Policy.coding(), Policy.chat()  # made once: every record asks for one of them
+
+
 def default_policy(tools: Tools) -> Policy:
     """coding() when a tool runs or writes, else chat()."""
-    for tool in tools:
-        if profile_of(_name(tool), "{}").role in ("runs", "writes"):
-            return Policy.coding()
-    return Policy.chat()
+    does = any(profile_of(_name(tool), "{}").role in ("runs", "writes") for tool in tools)
+    return _CODING if does else _CHAT
 
 
 def with_tools(policy: Policy, tools: Tools) -> Policy:
