@@ -59,6 +59,9 @@ STEP = {
 }
 
 
+ASKED_AGAIN = "You asked this before and have what it says. Answer, or look for other words."
+
+
 class Case(NamedTuple):
     """A question whose fact stands in front of the last tokens of its session."""
 
@@ -118,7 +121,8 @@ def run(case: Case, step: Step, *, judge: Callable[[str, str], str]) -> Run:
         if name == "answer":
             answer = given
             break
-        steps.append((name, given, _use(tools, name, given)))
+        again = (name, given) in {(tool, earlier) for tool, earlier, _ in steps}
+        steps.append((name, given, ASKED_AGAIN if again else _use(tools, name, given)))
     read = "\n".join(output for _, _, output in steps)
     judged = fold(judge(answer, read))
     answered = states(judged, case.fact, case.asked) if not answer else fold(case.asked.answer) in judged
@@ -155,7 +159,8 @@ def asking(model: Any, overview: str) -> Step:
 
     def step(question: str, steps: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
         told = "".join(f"\n\nYou called {tool}({given!r}). It says:\n{output[:6_000]}" for tool, given, output in steps)
-        last = "\n\nAnswer now." if len(steps) == MOST_STEPS - 1 else ""
+        last = "\n\nIs the answer in a line above? Then answer with it." if steps else ""
+        last = "\n\nAnswer now." if len(steps) == MOST_STEPS - 1 else last
         said = as_reply(
             model(
                 Ask(

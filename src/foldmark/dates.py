@@ -1,5 +1,6 @@
-"""Days in words: what an index says of an event's time, and whether a text speaks of time. UTC. Pure text work; knows no
-clock.
+"""Days in words: what an index says of an event's time, and whether a text speaks of time. UTC.
+
+Pure text work; knows no clock.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _TELLS_TIME = re.compile(
 
 
 def stamp(time: float | None) -> str:
-    """The day of a time as search indexes it beside a text: weekday and month in words, then the tokens of its month and
-    day. Empty for no time or one that no calendar has.
+    """The day of a time as search indexes it beside a text: weekday, month and year in words, then the tokens of its
+    month and day. Empty for no time or one that no calendar has.
 
     No bare number of a day or month: on the 8th every text would match an 8.
     """

@@ -17,10 +17,9 @@ from foldmark.cli.place import Place
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.errors import PolicyError
 from foldmark.retrieval import Hit
-from foldmark.seeking import Where
+from foldmark.seeking import ROLES, Where
 from foldmark.tools import asked
 
-ROLES = ("user", "assistant", "tool", "injected", "system")
 _AGO = re.compile(r"(\d{1,5})\s*(d|h|days?|hours?)(?: ago)?")
 _WHEN = "A date or time (2026-03-01, 2026-03, 2026-03-01T14:30, UTC), today, yesterday, 3d or 12h ago."
 

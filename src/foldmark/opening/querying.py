@@ -43,9 +43,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def query(
-    body: Opened, expression: str = "@", *, limit: int = PAGE_CHARACTERS, seconds: float = 5.0
-) -> Answer:  # fmt: skip
+def query(body: Opened, expression: str = "@", *, limit: int = PAGE_CHARACTERS, seconds: float = 5.0) -> Answer:
     """The answer to a JMESPath `expression` (`users[?age > `30`].name`), at most `limit` characters of it. Of JSON
     lines the document is the array of their values. A query that ends in ` | [20:]` gives the elements behind the first
     20, nulls too (the language itself would leave these out).
@@ -163,15 +161,7 @@ def _evaluated(expression: str, tree: Any, value: Any, seconds: float) -> Any:
         raise PolicyError(
             f"json: {expression!r} took longer than {seconds:g} s. Ask for less, or name lines."
         ) from None
-    except (
-        JMESPathError,
-        ArithmeticError,
-        TypeError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except _FAILURES as error:
         raise PolicyError(f"json: {expression!r} fails on this document ({_first_line(error)}).") from None
 
 

@@ -1,4 +1,6 @@
-"""A query made ready: its terms, names, quotes and days, who is asked about, and where to look. Knows nothing of pieces.
+"""A query made ready: its terms, names, quotes and days, who is asked about, and where to look.
+
+Knows nothing of pieces.
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ from foldmark.words import telling, words
 
 _NAME = re.compile(r"[\w][\w./:@#-]*\w")
 _QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|`([^`\n]{3,200})`')
-_WHEN = re.compile(r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I)
+_WHEN = re.compile(
+    r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I
+)
 _SAID = r"(?:ask|sa(?:y|id)|tell|told|want|mention|write|wrote|suggest|answer|repl|propos|recommend|promis|decid|do\b|did\b)"
-_USER = re.compile(rf"\b(?:did i|have i|had i|i|(?:did|has|had) the user|the user) {_SAID}|\bmy (?:question|request)", re.I)
+_USER = re.compile(
+    rf"\b(?:did i|have i|had i|i|(?:did|has|had) the user|the user) {_SAID}|\bmy (?:question|request)", re.I
+)
 _AGENT = re.compile(
     rf"\b(?:did you|have you|had you|you|(?:did|has|had) the (?:assistant|agent)|the (?:assistant|agent)) {_SAID}"
     r"|\byour (?:answer|suggestion|reply|proposal)",

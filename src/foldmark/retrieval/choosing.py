@@ -19,7 +19,7 @@ AS_GOOD = 5
 """After so many the falling off ends."""
 ALIKE = 0.9
 """Passages that share this part of their words and all their numbers are one."""
-_COMPARED = 60
+_COMPARED = 20
 _LEADING = re.compile(
     r"^\s*(?:\d+[\t→|:]\s?|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[.,\d]*\]?\s*)"
 )
@@ -64,7 +64,7 @@ def _distinct(ordered: Sequence[S]) -> list[S]:
         if event in events or passage in passages:
             continue
         told = frozenset(passage)
-        if any(_alike(told, other) for other in near):
+        if len(out) < _COMPARED and any(_alike(told, other) for other in near):
             continue
         events.add(event)
         passages.add(passage)
@@ -82,7 +82,9 @@ def _passage(one: Scored) -> tuple[str, ...]:
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """The same words but for a few, and the same figures: one port is not another."""
-    if not one or len(one & other) < ALIKE * len(one | other):
+    if not min(len(one), len(other)) >= ALIKE * max(len(one), len(other), 1):
+        return False
+    if len(one & other) < ALIKE * len(one | other):
         return False
     return not any(any(map(str.isdigit, word)) for word in one ^ other)
 

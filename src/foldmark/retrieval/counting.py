@@ -1,10 +1,10 @@
-"""Where a query's words stand in a piece: line by line, in the call beside it, in its day. Knows nothing of weights.
-"""
+"""Where a query's words stand in a piece: line by line, in the call beside it, in its day. Knows nothing of weights."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +22,10 @@ LONG_LINE = 400
 """A longer line is judged by its sentences, or by stretches of about half as much."""
 
 
-class Unit(msgspec.Struct, frozen=True):
+_NOTHING: Counts = {}
+
+
+class Unit(NamedTuple):
     """A line, or a sentence of a long one: its line (0-based), its text, the terms in it."""
 
     line: int
@@ -50,7 +53,8 @@ class Counter:
 
     def __init__(self, asked: Question) -> None:
         self.terms = frozenset(asked.terms) - asked.day_tokens
-        self._starts = tuple({_start(term) for term in self.terms})
+        starts = sorted({re.escape(_start(term)) for term in self.terms})
+        self._starts = re.compile("|".join(starts) if starts else "(?!)")
         self._days: dict[str, frozenset[str]] = {}
 
     def count(self, found: Found) -> Counted:
@@ -60,29 +64,41 @@ class Counter:
         return Counted(
             found, units, tuple(number for number, unit in enumerate(units) if unit.counts),
             summed([unit.counts for unit in units]), self.counts(piece.head), self._day(found.time),
-            self._speaker(piece.text) if said and piece.order == 0 else frozenset(), said,
+            self.terms.intersection(words(speaker_of(found))), said,
             said and _ASKS.search(piece.text) is not None,
         )  # fmt: skip
 
     def _units(self, text: str) -> list[Unit]:
         out: list[Unit] = []
+        worth = self._worth(text)
         for number, line in enumerate(text.split("\n")):
-            parts = [line] if len(line) <= LONG_LINE else _cut(line)
-            out += [Unit(number, part, self.counts(part)) for part in parts]
+            if len(line) <= LONG_LINE:
+                held = worth is None or number in worth
+                out.append(Unit(number, line, self.counts(line) if held else _NOTHING))
+            else:
+                out += [Unit(number, part, self.counts(part)) for part in _cut(line)]
+        return out
+
+    def _worth(self, text: str) -> set[int] | None:
+        """The lines worth cutting into words, None for all: most hold no term, which their letters tell at once."""
+        if not text.isascii():
+            return None
+        lowered, out, number, at = text.lower(), set[int](), 0, 0
+        for match in self._starts.finditer(lowered):
+            number += lowered.count("\n", at, match.start())
+            at = match.start()
+            out.add(number)
         return out
 
     def counts(self, text: str) -> Counts:
-        """The terms of a text. Most lines hold none, which their letters tell without cutting them into words."""
-        if not text or (text.isascii() and not self._may_hold(text.lower())):
-            return {}
+        """The terms of a text."""
+        if not text or (text.isascii() and not self._starts.search(text.lower())):
+            return _NOTHING
         out: Counts = {}
         for word in words(text):
             if word in self.terms:
                 out[word] = out.get(word, 0.0) + 1.0
         return out
-
-    def _may_hold(self, text: str) -> bool:
-        return any(start in text for start in self._starts)
 
     def _day(self, time: float | None) -> frozenset[str]:
         said = stamp(time)
@@ -90,16 +106,20 @@ class Counter:
             self._days[said] = self.terms.intersection(words(said))
         return self._days[said]
 
-    def _speaker(self, text: str) -> frozenset[str]:
-        named = _SPEAKER.match(text)
-        return self.terms.intersection(words(named[1])) if named else frozenset()
+
+def speaker_of(found: Found) -> str:
+    """The name that what was said begins with ("Ann: ..."); empty where there is none."""
+    if found.piece.order or not is_said(found.event):
+        return ""
+    named = _SPEAKER.match(found.piece.text)
+    return named[1] if named else ""
 
 
 def _start(term: str) -> str:
     """What every ASCII text that gives this term holds in lower case: a stem's letters but the last, which stemming may
     have changed; of a name of several parts the first."""
-    first = term.partition("_")[0] if not term.startswith("_") else ""
-    return first[:-1] if first == term else first
+    first = re.match(r"_*[^_]*", term)[0]  # type: ignore[index]  # matches any text
+    return first if len(term) < 3 or first != term else first[:-1]
 
 
 def _cut(line: str) -> list[str]:

@@ -10,10 +10,12 @@ import msgspec
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.choosing import in_turn
 from foldmark.retrieval.counting import Counted, Counter
-from foldmark.retrieval.scoring import PHRASE, Best, Near, best_pair, beside, factor, times_of, value, weights_of
+from foldmark.retrieval.scoring import PHRASE, Near, beside, best_pair, factor, times_of, value, weights_of
 from foldmark.seeking import Finding, Found
 
 RERANKED = 150
+BESIDE = 2
+"""What holds no word of the query is an answer only where so many of its words were said beside it."""
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -72,15 +74,16 @@ class _Judge:
         length = (len(text) + near.size) / usual if piece.is_said else 1.0
         score = value(times, self.weights, length) + self._phrases(piece) + self._in_days(piece)
         score *= factor(piece, best, near, self.asked)
-        only = (t for t in near.counts if t not in piece.whole and t not in piece.head and t not in piece.day)
-        return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(only)))
+        own = piece.whole.keys() | piece.head.keys()
+        if not own and len(near.counts) < BESIDE and not self._in_days(piece) and not piece.day:
+            score = 0.0
+        return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.counts.keys() - own)))
 
     def _phrases(self, piece: Counted) -> float:
         """Names and quotes of the query that stand in the piece as they were asked; inside a longer word for half."""
         text = piece.found.piece.text.casefold() if self.names else ""
-        whole = sum(1.0 for name in self.names if name.search(text))
-        part = sum(0.5 for name, found in zip(self.asked.names, self.names) if name in text and not found.search(text))
-        return self.phrase * (whole + part)
+        both = zip(self.asked.names, self.names, strict=True)
+        return self.phrase * sum(1.0 if pattern.search(text) else 0.5 for name, pattern in both if name in text)
 
     def _in_days(self, piece: Counted) -> float:
         return sum(weight for span, weight in self.days if span.holds(piece.found.time))

@@ -20,8 +20,8 @@ K1, B = 0.9, 0.4
 REST, HEAD = 0.15, 0.5
 """What a word counts in the rest of the piece, and in the call beside it."""
 NEIGHBOURS = {-2: 0.4, -1: 0.4, 1: 0.4, 2: 0.2}
-"""What a word counts that was said so many events before or after (measured on dialogue). Only among what was said: among
-tool results, whose neighbours are other things, neighbours did harm."""
+"""What a word counts that was said so many events before or after (measured on dialogue). Only among what was said:
+among tool results, whose neighbours are other things, neighbours did harm."""
 QUESTION = 2.5
 """So many times more when the event right before asks: an answer seldom repeats its question's words."""
 SHORT = 300
@@ -73,7 +73,9 @@ def best_pair(piece: Counted, weights: Mapping[str, float]) -> Best:
         if value > best + 1e-9:
             best, first = value, number
     units = piece.units[first : first + 2]
-    return Best(units[0].line, units[-1].line, summed([unit.counts for unit in units]), "\n".join(u.text for u in units))
+    return Best(
+        units[0].line, units[-1].line, summed([unit.counts for unit in units]), "\n".join(u.text for u in units)
+    )
 
 
 def _next(piece: Counted, number: int) -> Counts:

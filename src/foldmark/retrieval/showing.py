@@ -12,6 +12,7 @@ from foldmark.events import Event
 from foldmark.refs import Ref, event_ref
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.ranking import Ranked
+from foldmark.retrieval.reasons import why
 from foldmark.seeking import Piece
 from foldmark.words import words
 
@@ -36,10 +37,10 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def snippets(ranked: Sequence[Ranked], asked: Question) -> list[Hit]:
     """Hits with the lines that matched; `score` as ranked."""
     tokens = set(asked.terms)
-    return [_hit(each, tokens) for each in ranked]
+    return [_hit(each, tokens, asked) for each in ranked]
 
 
-def _hit(ranked: Ranked, tokens: set[str]) -> Hit:
+def _hit(ranked: Ranked, tokens: set[str], asked: Question) -> Hit:
     found, event, piece = ranked.found, ranked.found.event, ranked.found.piece
     return Hit(
         ref=event_ref(event.seq, found.session),
@@ -49,6 +50,7 @@ def _hit(ranked: Ranked, tokens: set[str]) -> Hit:
         score=ranked.score,
         session=found.session,
         at=_address(ranked),
+        why=why(ranked, asked),
     )
 
 
