@@ -29,7 +29,8 @@ FLOORS: list[list[str]] = [
         *["observing"],
     ],
     [
-        *["recalling", "gauging", "laying", "account", "hooking", "matter", "narrating", "drafting", "spending", "flows", "joining"],
+        *["surveying", "preloading", "gauging", "laying", "account", "hooking", "matter", "narrating", "drafting"],
+        *["spending", "flows", "joining"],
         *["exporting", "saving", "opening"],
     ],
     ["noticing", "offering", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],

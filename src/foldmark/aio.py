@@ -138,9 +138,16 @@ class AsyncSession:
         """As `Session.overflowed`."""
         return await asyncio.to_thread(self.session.overflowed, error)
 
-    async def search(self, query: str, *, limit: int = 10, where: Where = "session", **limits: Any) -> list[Hit]:
+    async def search(
+        self, query: str, *, limit: int = 10, where: Where = "session", roles: tuple[str, ...] = (),
+        tools: tuple[str, ...] = (), files: tuple[str, ...] = (), branches: tuple[str, ...] = (),
+        since: float | None = None, until: float | None = None, without: frozenset[int] = frozenset(),
+    ) -> list[Hit]:  # fmt: skip
         """As `Session.search`."""
-        return await asyncio.to_thread(self.session.search, query, limit=limit, where=where, **limits)
+        return await asyncio.to_thread(
+            self.session.search, query, limit=limit, where=where, roles=roles, tools=tools, files=files,
+            branches=branches, since=since, until=until, without=without,
+        )  # fmt: skip
 
     async def embed(self, *, limit: int = 256, where: Where = "session") -> Embedded:
         """As `Session.embed`."""

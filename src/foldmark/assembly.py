@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.drafts import MESSAGE_OVERHEAD, NOTHING_RECALLED, Draft, Recalled, cost, priced
+from foldmark.drafts import MESSAGE_OVERHEAD, NOTHING_PRELOADED, Draft, Preloaded, cost, priced
 from foldmark.events import CONTINUES, Event, Part, Paste, Reasoning, Text, ToolCall, ToolResult, injected
 from foldmark.evidence import RECALLED
 from foldmark.merging import head_id
@@ -38,30 +38,30 @@ def assemble(
     *,
     recall: Recall = NO_RECALL,
     changes: Sequence[Change] = (),
-    recalled: Recalled = NOTHING_RECALLED,
+    preloaded: Preloaded = NOTHING_PRELOADED,
     bar: str = "",
     pins: frozenset[int] = frozenset(),
 ) -> Draft:
     """Order: system, tools, checkpoint (with an overview) and what is kept, raw tail, then as an ephemeral suffix what
-    was recalled and the state bar."""
+    was preloaded and the state bar."""
     repaired, warnings = shown(events, changes)
     head = head_of(checkpoint, kept, layout, recall)
     text = presented(checkpoint, layout, recall) if checkpoint else ""
     if text and layout.checkpoint == "system":
         system = f"{system}\n\n{text}" if system else text
     head = head or _opening(checkpoint, repaired, text)
-    suffix = [priced(injected(each)) for each in (recalled.text, bar) if each]
+    suffix = [priced(injected(each)) for each in (preloaded.text, bar) if each]
     return Draft(
         system=system,
         tools=tuple(tools),
         messages=(*head, *repaired, *suffix),
         head=len(head),
         changes=tuple(changes),
-        warnings=(*warnings, *recalled.warnings),
+        warnings=(*warnings, *preloaded.warnings),
         suffix=len(suffix),
         pins=pins,
         overview=overview_tokens(checkpoint, layout, recall) if checkpoint else 0,
-        recalled=recalled,
+        preloaded=preloaded,
     )
 
 

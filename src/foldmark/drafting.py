@@ -35,11 +35,11 @@ from foldmark.overview import overview_of
 from foldmark.pacing import first_reported, may_ask, resting
 from foldmark.policy import Policy
 from foldmark.presenting import overview_tokens
-from foldmark.recalling import covered_extent
 from foldmark.reports import Reason, Report
 from foldmark.selection import Span, select, unused
 from foldmark.store import Store, View
 from foldmark.summarizer import Occasion, Summarizer, names_of
+from foldmark.surveying import covered_extent
 from foldmark.tokens import count
 from foldmark.triggers import is_cold
 from foldmark.validation import validate

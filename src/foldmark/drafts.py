@@ -35,7 +35,7 @@ class Wire(Protocol):
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of a request by part; `total` is the sum of static, checkpoint and tail. `results`, `previews` and
-    `recalled` (what was found before the turn) are inside `tail`, the `overview` is inside `checkpoint`."""
+    `preloaded` (what was found before the turn) are inside `tail`, the `overview` is inside `checkpoint`."""
 
     static: int = 0
     checkpoint: int = 0
@@ -43,14 +43,14 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     results: int = 0
     previews: int = 0
     overview: int = 0
-    recalled: int = 0
+    preloaded: int = 0
 
     @property
     def total(self) -> int:
         return self.static + self.checkpoint + self.tail
 
 
-class Recalled(msgspec.Struct, frozen=True, omit_defaults=True):
+class Preloaded(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was found before a turn: its `text` as the request shows it (empty: nothing), the refs in it, and what went
     wrong."""
 
@@ -59,13 +59,13 @@ class Recalled(msgspec.Struct, frozen=True, omit_defaults=True):
     warnings: tuple[str, ...] = ()
 
 
-NOTHING_RECALLED = Recalled()
+NOTHING_PRELOADED = Preloaded()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
     """A request before it is made to fit. `messages` are events in order; `head` of them carry the checkpoint (in all
-    with `overview` tokens of an overview), `suffix` of them are ephemeral: first what was `recalled`, if anything."""
+    with `overview` tokens of an overview), `suffix` of them are ephemeral: first what was `preloaded`, if anything."""
 
     system: str
     tools: tuple[Mapping[str, Any], ...]
@@ -76,7 +76,7 @@ class Draft:
     pins: frozenset[int] = frozenset()
     suffix: int = 0
     overview: int = 0
-    recalled: Recalled = NOTHING_RECALLED
+    preloaded: Preloaded = NOTHING_PRELOADED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +121,13 @@ class Request:
         """The same request with its messages in another form."""
         return self if messages is self.messages else replace(self, messages=messages)
 
-    def without_recalled(self) -> Request:
+    def without_preload(self) -> Request:
         """The same request without what was found before the turn: what is asked of it is asked about its own past."""
-        gone = self.tokens.recalled
+        gone = self.tokens.preloaded
         if not gone:
             return self
-        tokens = msgspec.structs.replace(self.tokens, tail=self.tokens.tail - gone, recalled=0)
-        report = msgspec.structs.replace(self.report, recalled=(), after=tokens.total)
+        tokens = msgspec.structs.replace(self.tokens, tail=self.tokens.tail - gone, preloaded=0)
+        report = msgspec.structs.replace(self.report, preloaded=(), after=tokens.total)
         messages = (*self.messages[: self.stable], *self.messages[self.stable + 1 :])
         return replace(self, messages=messages, tokens=tokens, report=report)
 

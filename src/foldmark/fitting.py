@@ -12,7 +12,7 @@ import msgspec
 
 from foldmark.budget import Room
 from foldmark.drafts import (
-    NOTHING_RECALLED,
+    NOTHING_PRELOADED,
     Draft,
     Request,
     Sizes,
@@ -35,18 +35,18 @@ def fit(
     draft: Draft, room: Room, wire: Any, report: Report, *, max_output: int | None = None,
     redact: Redactor = lambda text: text,
 ) -> Request:  # fmt: skip
-    """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; without what was
-    recalled for this turn; older results as outcome lines; oldest whole rounds out, but for what the user said in them;
-    the newest results as short previews; the user's older words. Never dropped: the newest real user message, open
-    calls, the unread tool round, what is kept. Thinking that is bound to its prefix leaves with anything else. `redact`
+    """Make the request fit, or raise BudgetExceeded with the arithmetic. The ladder: as it is; without the preload;
+    older results as outcome lines; oldest whole rounds out, but for what the user said in them; the newest results as
+    short previews; the user's older words. Never dropped: the newest real user message, open calls, the unread tool
+    round, what is kept. Thinking that is bound to its prefix leaves with anything else. `redact`
     hides the secrets of what is shown shorter."""
     static = static_tokens(draft.system, draft.tools)
     newest = _newest(draft)
     drop_rounds, drop_words = partial(_drop_rounds, newest=newest), partial(_drop_words, newest=newest)
     demote_older, shrink_newest = partial(_demote_older, redact=redact), partial(_shrink_newest, redact=redact)
-    for step in (_as_is, _drop_recalled, demote_older, drop_rounds, shrink_newest, drop_words):
+    for step in (_as_is, _drop_preload, demote_older, drop_rounds, shrink_newest, drop_words):
         draft = step(draft, room.ceiling - static - room.extra(draft.messages))
-        if room.bound_thinking and step not in (_as_is, _drop_recalled):  # the suffix stands behind all thinking
+        if room.bound_thinking and step not in (_as_is, _drop_preload):  # the suffix stands behind all thinking
             draft = _unbound(draft)
         whole = cost(draft.messages)
         if whole + room.extra(draft.messages) <= room.ceiling - static:  # images at the price of who reads them
@@ -79,7 +79,7 @@ def sizes(draft: Draft, prefix: int, static: int, whole: int) -> Sizes:
     record = static - prefix
     return Sizes(
         static=prefix, checkpoint=record + head, tail=whole - head, results=results, previews=previews,
-        overview=draft.overview, recalled=cost(_recalled(draft)),
+        overview=draft.overview, preloaded=cost(_preload(draft)),
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _request(draft: Draft, measured: Sizes, room: Room, wire: Any, report: Repor
         changes=draft.changes,
         warnings=(*report.warnings, *draft.warnings, *([warning] if dropped else [])),
         epoch="fit" if dropped else report.epoch,
-        recalled=draft.recalled.refs,
+        preloaded=draft.preloaded.refs,
     )
     return Request(
         system=draft.system,
@@ -112,22 +112,22 @@ def _as_is(draft: Draft, _limit: int) -> Draft:
     return draft
 
 
-def _recalled(draft: Draft) -> Sequence[Event]:
-    """The message with what was recalled: the first of the suffix."""
+def _preload(draft: Draft) -> Sequence[Event]:
+    """The message with what was preloaded: the first of the suffix."""
     at = len(draft.messages) - draft.suffix
-    return draft.messages[at : at + 1] if draft.recalled.text else ()
+    return draft.messages[at : at + 1] if draft.preloaded.text else ()
 
 
-def _drop_recalled(draft: Draft, limit: int) -> Draft:
+def _drop_preload(draft: Draft, limit: int) -> Draft:
     """It was for this turn alone and can be searched for: it goes before anything else does."""
-    gone = cost(_recalled(draft))
+    gone = cost(_preload(draft))
     if not gone or cost(draft.messages) <= limit:
         return draft
     at = len(draft.messages) - draft.suffix
-    warning = f"What was recalled for this turn ({gone:,} tokens) did not fit and was left out."
+    warning = f"What was preloaded for this turn ({gone:,} tokens) did not fit and was left out."
     return replace(
         draft, messages=(*draft.messages[:at], *draft.messages[at + 1 :]), suffix=draft.suffix - 1,
-        recalled=NOTHING_RECALLED, warnings=(*draft.warnings, warning),
+        preloaded=NOTHING_PRELOADED, warnings=(*draft.warnings, warning),
     )  # fmt: skip
 
 

@@ -46,9 +46,9 @@ from foldmark.outcomes import (
     request_report,
 )
 from foldmark.policy import Policy
+from foldmark.preloading import preloaded
 from foldmark.raising import raising
 from foldmark.readings import read, without_recalled, without_secrets
-from foldmark.recalling import recalled
 from foldmark.recalls import recalls
 from foldmark.redact import Redactor, redactor
 from foldmark.reports import Report
@@ -120,7 +120,7 @@ def request(
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(
         view.checkpoint, view.kept, events, system, tools, policy.layout, recall=policy.recall, changes=changes,
-        recalled=recalled(store, view, policy), bar=bar, pins=view.pins,
+        preloaded=preloaded(store, view, policy), bar=bar, pins=view.pins,
     )  # fmt: skip
     made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
     made = made.with_messages(pictured(made.messages, artifacts, key.tenant))

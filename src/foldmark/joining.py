@@ -21,7 +21,7 @@ def joined(compaction: Report, request: Report) -> Report:
         version=request.version,
         after=request.after,
         changes=request.changes,
-        recalled=request.recalled,
+        preloaded=request.preloaded,
         epoch=request.epoch or compaction.epoch,
         warnings=(*compaction.warnings, *request.warnings),
     )

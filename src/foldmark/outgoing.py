@@ -96,7 +96,7 @@ class Outgoing:
         sync: bool = True,
     ) -> Generator[Ask, Any, Report]:  # fmt: skip
         """The steps of a compaction of that line, as `tell`; a fork clones the request that would go out of it now."""
-        parent = Parent(lambda: self.build(line, occasion.frame, policy, peek=True).without_recalled(), self._last)
+        parent = Parent(lambda: self.build(line, occasion.frame, policy, peek=True).without_preload(), self._last)
         return tell(
             self._store, self.policy(line, policy), given, occasion, clock=self._clock, parent=parent, sync=sync,
             around=self._around, on_report=self._notices.report if self._notices else None,

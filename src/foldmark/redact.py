@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
@@ -122,49 +123,83 @@ def redactor(secret: bytes, enabled: bool = True) -> Redactor:
     """
     if not enabled:
         return lambda text: text
-    key = secret[:64]
+    return _Labelling(secret[:64])
 
-    def label(value: str, kind: str) -> str:
-        mark = blake2b(value.encode("utf-8", "surrogatepass"), key=key, digest_size=3).hexdigest()
-        return f"[secret:{kind} {mark}]"
 
-    last: list[tuple[str, str]] = []
+def redact_part(redact: Redactor, before: str, text: str, after: str) -> str:
+    """A text redacted as a part of what it was cut from: a secret that reaches over a border, or is named outside, is a
+    label in it too. Never more than the text itself: what stands before and after it is only looked at."""
+    return redact.part(before, text, after) if isinstance(redact, _Labelling) else redact(text)
 
-    def redact(text: str) -> str:
-        if last and last[0][0] is text:  # a huge body is asked for by the preview and by the notes
-            return last[0][1]
+
+class _Labelling:
+    """A redactor with its key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._last: tuple[str, str] | None = None  # a huge body is asked for by the preview and by the notes
+
+    def __call__(self, text: str) -> str:
+        if self._last and self._last[0] is text:
+            return self._last[1]
         found = _find(text)
-        redacted = _replace(text, found, label) if found else text
+        redacted = _replace(text, self._spans(text, found)) if found else text
         if len(text) >= _HUGE:
-            last[:] = [(text, redacted)]
+            self._last = (text, redacted)
         return redacted
 
-    return redact
+    def part(self, before: str, text: str, after: str) -> str:
+        """The text redacted, given what stands before and after it."""
+        whole = before + text + after
+        if not text or not (found := _find(whole)):
+            return text
+        return _replace(whole, self._spans(whole, found), len(before), len(before) + len(text))
+
+    def _label(self, value: str, kind: str) -> str:
+        mark = blake2b(value.encode("utf-8", "surrogatepass"), key=self._key, digest_size=3).hexdigest()
+        return f"[secret:{kind} {mark}]"
+
+    def _spans(self, text: str, found: list[_Found]) -> list[_Found]:
+        """(start, end, label) in order: what was found, and the same secrets where they are printed without a name."""
+        spans: list[_Found] = []
+        values: dict[str, str] = {}
+        for start, end, kind in sorted(found, key=lambda span: span[0]):  # stable: special rules stay first
+            if spans and start < spans[-1][1]:
+                continue
+            value = text[start:end]
+            label = self._label(value, kind)
+            spans.append((start, end, label))
+            if kind == "value" and len(value) >= 8 and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
+                values[value] = label
+        for value, label in values.items():
+            if not re.fullmatch(r"[0-9a-fA-F-]+", value):
+                spans = sorted([*spans, *_elsewhere(spans, text, value, label)])
+        return spans
 
 
 _HUGE = 1_000_000
 """Characters: the last text of this size is remembered with its redacted form, for as long as the redactor lives."""
 
 
-def _replace(text: str, found: list[_Found], label: Callable[[str, str], str]) -> str:
+def _elsewhere(spans: list[_Found], text: str, value: str, label: str) -> Iterator[_Found]:
+    """Where else a value stands."""
+    for start in _places(text, value):
+        end = start + len(value)
+        at = bisect_left(spans, (start, end))
+        if not any(one[0] < end and start < one[1] for one in spans[max(0, at - 1) : at + 1]):
+            yield start, end, label
+
+
+def _replace(text: str, spans: list[_Found], first: int = 0, last: int | None = None) -> str:
+    """The text from `first` to `last` with labels in place of spans; line breaks stay."""
+    at, stop = first, len(text) if last is None else last
     out: list[str] = []
-    at = 0
-    values: dict[str, str] = {}
-    for start, end, kind in sorted(found, key=lambda span: span[0]):  # stable: special rules stay first
-        if start < at:
+    for start, end, label in spans:
+        if end <= at or start >= stop:
             continue
-        value = text[start:end]
-        mark = label(value, kind)
-        out += [text[at:start], mark, "\n" * value.count("\n")]
-        if kind == "value" and len(value) >= 8 and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
-            values[value] = mark
-        at = end
-    out.append(text[at:])
-    whole = "".join(out)
-    for value, mark in values.items():  # the same secret, printed again without its name
-        if not re.fullmatch(r"[0-9a-fA-F-]+", value):
-            whole = whole.replace(value, mark)
-    return whole
+        out += [text[at:start], label, "\n" * text.count("\n", max(at, start), min(end, stop))]
+        at = min(end, stop)
+    return "".join([*out, text[at:stop]])
 
 
 def _find(text: str) -> list[_Found]:

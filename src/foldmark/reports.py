@@ -124,7 +124,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     how long it took. `value` and `threshold` are those of the trigger, in its own unit. `events` and `tokens` are what
     was newly covered, `events` as a count; `sent` is the request that would have gone out without it: less than
     `before` where cleanup would have taken something all the same. `checkpoint` is the size of the checkpoint that was
-    written. `recalled` are the refs of what a request brings by itself from earlier (`policy.recall.preload_tokens`).
+    written. `preloaded` are the refs of what a request brings by itself from earlier (`policy.recall.preload_tokens`).
     `failure` says in a word what went wrong (a kind of `foldmark.failures`, `hook`, `cancelled`, `resting`, or
     `invalid`: the checkpoint itself did not pass validation)."""
 
@@ -150,7 +150,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: int = 0
     epoch: str = ""
     changes: tuple[Change, ...] = ()
-    recalled: tuple[str, ...] = ()
+    preloaded: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     mode: str = "code"

@@ -37,7 +37,6 @@ from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
 from foldmark.raising import RAISING
-from foldmark.recalling import log_overview
 from foldmark.redact import redactor
 from foldmark.refs import event_ref
 from foldmark.reports import Entry, Observer, Report, Run
@@ -48,6 +47,7 @@ from foldmark.seeking import Sought, Where
 from foldmark.sharing import keyed
 from foldmark.store import Context, Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
+from foldmark.surveying import log_overview
 from foldmark.vectors import Embedded, embed
 from foldmark.watching import misses_text
 from foldmark.written import without_checkpoint
@@ -342,15 +342,22 @@ class Session:
 
     # -- a fact is recovered
 
-    def search(self, query: str, *, limit: int = 10, where: Where = "session", **limits: Any) -> list[Hit]:
-        """Events and artifacts that match, best first.
+    def search(
+        self, query: str, *, limit: int = 10, where: Where = "session", roles: tuple[str, ...] = (),
+        tools: tuple[str, ...] = (), files: tuple[str, ...] = (), branches: tuple[str, ...] = (),
+        since: float | None = None, until: float | None = None, without: frozenset[int] = frozenset(),
+    ) -> list[Hit]:  # fmt: skip
+        """Events and artifacts that match, best first, at most `limit` of them.
 
         `where`: session (its lineage), covered (of that, what a compaction covers), children (the lineage and its
-        sub-agents), others (the user's other sessions) or user (all). `limits` are `roles`, `tools`, `files`,
-        `branches`, `since`, `until` and `without` of `foldmark.seeking.Sought`; with limits an empty query brings the
-        newest.
+        sub-agents), others (the user's other sessions) or user (all). The rest limits what is brought, as in
+        `foldmark.seeking.Sought`: who speaks, names of tools, paths, branches, Unix seconds, seqs that are left out.
+        With any of them an empty query brings the newest. Raises PolicyError for what is none of these.
         """
-        sought = Sought(where=where, **limits)
+        sought = Sought(
+            where=where, roles=roles, tools=tools, files=files, branches=branches, since=since, until=until,
+            without=without,
+        )  # fmt: skip
         with self._notices.looking("search", self.key, self._clock()) as brought:
             remarks: list[str] = []
             hits = flows.search(

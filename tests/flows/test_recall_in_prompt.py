@@ -14,7 +14,7 @@ from foldmark import MemoryStore, Policy, Session, SQLiteStore
 from foldmark.events import Event, ToolCall, assistant, injected, result, user
 from foldmark.evidence import EVIDENCE
 from foldmark.overview import HEADING
-from foldmark.recalling import END
+from foldmark.preloading import END
 from foldmark.render import TAG
 from foldmark.seeking import Finding
 from foldmark.store import Store
@@ -86,8 +86,8 @@ def test_evidence_for_the_newest_message_follows_the_last_event_under_its_ref(st
     assert ", user]" in lines[1]
     assert lines[2] == f"| {FACT}"
     assert lines[-1] == END
-    assert request.report.recalled[0].startswith("event:2")
-    assert 0 < request.tokens.recalled <= 304
+    assert request.report.preloaded[0].startswith("event:2")
+    assert 0 < request.tokens.preloaded <= 304
     assert request.messages[-1].origin == "injected"
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_brought_without_the_option_without_a_checkpoint_and_without_
     other = compacted(user(FACT))
     other.record(user("Zyzzyva qwertzuiop?"))
     request = other.request(window=64_000)
-    assert (request.report.recalled, request.tokens.recalled) == ((), 0)
+    assert (request.report.preloaded, request.tokens.preloaded) == ((), 0)
     silent = compacted(user(FACT))
     silent.record(user("   "))
     assert suffix(silent) == []
@@ -119,7 +119,7 @@ def test_what_the_request_shows_raw_is_not_brought_again(where: str) -> None:
     made.record(user("The replica of the staging database listens on port 9443."), assistant("Ok."), user(ASK))
     request = made.request(window=64_000)
     shown = {message.seq for message in request.messages if message.seq}
-    brought = {int(ref.removeprefix("event:").partition("#")[0]) for ref in request.report.recalled}
+    brought = {int(ref.removeprefix("event:").partition("#")[0]) for ref in request.report.preloaded}
     assert 2 in brought
     assert not brought & shown
     assert all("9443" not in text for text in suffix(made))
@@ -198,7 +198,7 @@ def test_the_users_other_sessions_are_asked_where_the_policy_says_so(store: Stor
         assert (FACT in text) == found, where
         assert "Hers." not in text
         assert "Theirs." not in text
-        assert all("@old" in ref or ref.partition("@")[2].startswith("new") for ref in request.report.recalled)
+        assert all("@old" in ref or ref.partition("@")[2].startswith("new") for ref in request.report.preloaded)
 
 
 def test_a_session_that_was_deleted_is_gone_in_the_middle_of_a_turn(store: Store) -> None:
@@ -222,7 +222,7 @@ def test_a_search_that_fails_breaks_no_request_and_is_named() -> None:
     made.record(user(ASK))
     request = made.request(window=64_000)
     assert len(request.messages) == request.stable
-    (said,) = [warning for warning in request.report.warnings if "Nothing was recalled" in warning]
+    (said,) = [warning for warning in request.report.warnings if "Nothing was preloaded" in warning]
     assert "the index is gone" in said
     assert "hunter2hunter2" not in said
     assert request.payload()
@@ -252,12 +252,12 @@ def test_it_goes_first_when_a_request_does_not_fit_and_the_report_says_so() -> N
     made = compacted(user(FACT), recall={"preload_tokens": 2_000}, cleanup={"demote": False})
     made.record(user(ASK), assistant("", ToolCall("z", "read", '{"path": "a.py"}')))
     whole = made.request(window=64_000)
-    needs = whole.tokens.total - whole.tokens.recalled
+    needs = whole.tokens.total - whole.tokens.preloaded
     window = next(size for size in range(needs, 64_000, 20) if made.store and _ceiling(made, size) >= needs + 20)
     request = made.request(window=window, max_output=100)
-    assert request.tokens.recalled == 0
-    assert request.report.recalled == ()
-    assert any("What was recalled for this turn" in one for one in request.report.warnings)
+    assert request.tokens.preloaded == 0
+    assert request.report.preloaded == ()
+    assert any("What was preloaded for this turn" in one for one in request.report.warnings)
     assert not request.report.changes, "nothing else had to go"
     assert [message.text for message in request.messages] == [
         message.text for message in whole.messages[: whole.stable]
@@ -280,7 +280,7 @@ def test_it_takes_no_more_than_it_may(tokens: int) -> None:
     found = request.messages[request.stable :]
     assert sum(count(message.text) for message in found) <= tokens
     assert (len(found) == 0) == (tokens == 40), "what holds no hit is not sent"
-    assert len(request.report.recalled) == sum(message.text.count("\n[event:") for message in found)
+    assert len(request.report.preloaded) == sum(message.text.count("\n[event:") for message in found)
 
 
 def test_the_best_hit_is_cut_to_what_fits_and_worse_ones_never_stand_in_its_place() -> None:
@@ -371,7 +371,7 @@ def test_a_model_that_tells_the_past_is_not_shown_what_was_brought_from_elsewher
     made = session(store=store, recall={**PRELOAD, "preload_where": "others"})
     made.summarizer = Summarizer(models=(model,), fork=True)
     made.record(*long_session(30), user(ASK))
-    assert made.request(window=64_000).report.recalled
+    assert made.request(window=64_000).report.preloaded
     made.record(assistant("I look."), user(f"{ASK} Say it."))
     made.request(window=64_000)
     made.compact(force=True, window=64_000)
@@ -512,5 +512,5 @@ def test_without_the_options_nothing_of_it_is_in_any_request(preset: str) -> Non
     request = made.request(window=64_000, tools=TOOLS)
     assert made.control.history()[-1].extent is None
     assert len(request.messages) == request.stable
-    assert (request.tokens.overview, request.tokens.recalled, request.report.recalled) == (0, 0, ())
+    assert (request.tokens.overview, request.tokens.preloaded, request.report.preloaded) == (0, 0, ())
     assert HEADING not in request.system + "\n".join(message.text for message in request.messages)

@@ -15,7 +15,7 @@ from foldmark import MemoryStore, Policy, Session
 from foldmark.drafts import cost, payload_bytes, static_tokens
 from foldmark.events import Event, ToolCall, assistant, control, injected, result, user
 from foldmark.overview import HEADING
-from foldmark.recalling import END
+from foldmark.preloading import END
 from foldmark.wire import VARIANTS, WIRES, openai_chat
 from wire_pairs import broken_pairs
 
@@ -118,13 +118,13 @@ def test_what_goes_out_is_valid_and_its_parts_are_what_it_weighs(
         whole = static_tokens(request.system, request.tools) + cost(request.messages)
         assert whole <= sizes.total <= whole + 4, "a merged message counts as two"
         assert sizes.total <= request.ceiling
-        assert sizes.recalled <= recall["preload_tokens"] + 4, "with its message"
+        assert sizes.preloaded <= recall["preload_tokens"] + 4, "with its message"
         frame = 120 if layout["format"] is nothing else 1  # head and foot of the record, else a break in front of it
         assert sizes.overview <= recall["overview_tokens"] + frame
-        assert bool(sizes.recalled) == bool(request.report.recalled)
+        assert bool(sizes.preloaded) == bool(request.report.preloaded)
         text = request.system + "\n".join(message.text for message in request.messages)
         assert (HEADING in text or "can be recalled" in text) == bool(sizes.overview)
-        assert (END in text) == bool(sizes.recalled)
+        assert (END in text) == bool(sizes.preloaded)
 
 
 @settings(max_examples=40)
@@ -142,8 +142,8 @@ def test_what_is_brought_changes_nothing_in_front_of_it(
         with_it = made.request(wire=wire, system="Be exact.", tools=TOOLS)
         assert with_it.system == without.system
         assert with_it.messages[: with_it.stable] == without.messages[: without.stable]
-        assert with_it.without_recalled().messages == without.messages
-        assert payload_bytes(with_it.without_recalled().payload()) == payload_bytes(without.payload())
+        assert with_it.without_preload().messages == without.messages
+        assert payload_bytes(with_it.without_preload().payload()) == payload_bytes(without.payload())
 
 
 @settings(max_examples=40)
@@ -185,7 +185,7 @@ def test_what_we_wrote_comes_back_and_is_never_recorded(
         if number % force == 0:
             made.compact(force=True)
         request = made.request(wire=wire, system="Be exact.")
-        payload, brought = request.payload(), brought + bool(request.report.recalled)
+        payload, brought = request.payload(), brought + bool(request.report.preloaded)
         call = ToolCall(f"c{number}", "read", json.dumps({"path": f"f{number}.py"}))
         body = "\n".join(f"row {line} of {number}" for line in range(size))
         new = {

@@ -53,14 +53,16 @@ def test_a_query_names_its_days(query: str, first: str, last: str) -> None:
     assert not span.holds(None)
 
 
-@pytest.mark.parametrize("query", ["may I march on", "port 8080", "the second of them", "version 2023.5", "99 Mays", ""])
+@pytest.mark.parametrize(
+    "query", ["may I march on", "port 8080", "the second of them", "version 2023.5", "99 Mays", ""]
+)
 def test_what_names_no_day_stays_words(query: str) -> None:
     assert spans(query, NOW) == []
 
 
 def test_a_day_that_no_calendar_has_is_left_out() -> None:
     assert [span.said for span in spans("on 2023-02-31 or 2023-13-01", NOW)] == []
-    assert spans("9999 years ago, 999 years ago, last year", -62_135_596_800.0 + 86_400 * 400) != None  # noqa: E711
+    assert spans("999 years ago", -62_135_596_800.0 + 86_400 * 400) == []
 
 
 @given(st.text(max_size=200), st.floats(allow_nan=True, allow_infinity=True))
@@ -81,7 +83,7 @@ def test_a_stamp_holds_no_bare_number_of_a_day_or_month() -> None:
     """On the 8th every text would match a query with an 8."""
     told = words(stamp(datetime(2023, 5, 8, tzinfo=UTC).timestamp()))
     assert not {"8", "08", "5", "05"} & set(told)
-    assert {"mai", "2023", "202305", "20230508", "mondai"} <= set(told)
+    assert set(words("May 2023 Monday 202305 20230508")) <= set(told)
 
 
 @pytest.mark.parametrize("time", [None, float("nan"), float("inf"), -1e18, 1e18])

@@ -137,7 +137,7 @@ def test_the_exact_name_beats_its_parts() -> None:
 
 def test_among_equal_hits_the_newer_comes_first() -> None:
     store = recorded(user("alpha port = 1"), user("nothing"), user("alpha port = 2"))
-    assert [hit.ref for hit in search(store, "alpha port")] == ["event:3", "event:1"]
+    assert [hit.ref for hit in search(store, "port")] == ["event:3", "event:1"]
 
 
 def test_each_event_and_each_repeated_passage_comes_once() -> None:

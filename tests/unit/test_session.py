@@ -31,9 +31,11 @@ from foldmark import (
     user,
 )
 from foldmark.aio import AsyncSession
+from foldmark.errors import PolicyError
 from foldmark.joining import joined
 from foldmark.prices import Money
 from foldmark.reports import Call, Change, Report
+from foldmark.seeking import Sought
 from foldmark.testing import ScriptedModel
 from foldmark.wire import anthropic, gemini, openai_chat
 from making import long_session, tool_round
@@ -414,7 +416,7 @@ def test_a_request_after_a_compaction_loses_no_field_of_either_report() -> None:
     """A field that is new in Report is the compaction's until somebody says that the request knows it better."""
     compaction, request = told_apart("compaction"), told_apart("request")
     both = joined(compaction, request)
-    better = {"boundary", "version", "after", "changes", "epoch", "recalled"}
+    better = {"boundary", "version", "after", "changes", "epoch", "preloaded"}
     for name in Report.__struct_fields__:
         mine, other = getattr(compaction, name), getattr(request, name)
         expected = (*mine, *other) if name == "warnings" else other if name in better else mine
@@ -507,3 +509,17 @@ def test_a_compaction_without_a_window_is_for_that_of_the_last_request() -> None
         made.request(window=60_000)
         targets.add(ask(made).target)
     assert len(targets) == 1
+
+
+def test_a_search_takes_every_limit_that_a_store_knows_and_never_a_boundary_of_the_callers() -> None:
+    """How far a compaction covers is the session's to say; a limit that only the store knew would be out of reach."""
+    limits = set(Sought.__struct_fields__) - {"upto"}
+    assert set(inspect.signature(Session.search).parameters) == {"self", "query", "limit", *limits}
+    made = session()
+    made.record(user("Rent the van."), assistant("The van is rented."))
+    assert [hit.ref for hit in made.search("van", roles=("assistant",))] == ["event:2"]
+    assert [hit.ref for hit in made.search("van", without=frozenset({2}))] == ["event:1"]
+    with pytest.raises(TypeError, match="role"):
+        made.search("van", role="user")  # type: ignore[call-arg]
+    with pytest.raises(PolicyError, match="several"):
+        made.search("van", roles="user")  # type: ignore[arg-type]

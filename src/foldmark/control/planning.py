@@ -71,7 +71,7 @@ def _rehearsed(at: Setting, wish: Wish, given: Summarizer | Resolver | None) -> 
     store, frame = Rehearsal(at.store), at.frame(wish)
     upto = at.seq_of(wish.upto) if wish.upto else None
     occasion = Occasion(key=at.key, frame=frame, force=wish.force, focus=wish.focus, context=wish.context, upto=upto)
-    parent = Parent(lambda: at.out.build(at.line, frame, wish.policy, peek=True).without_recalled())
+    parent = Parent(lambda: at.out.build(at.line, frame, wish.policy, peek=True).without_preload())
     steps = tell(store, at.policy(wish), given, occasion, clock=at.clock, parent=parent, sync=at.sync)
     report, asks = _without_calls(steps)
     return report, asks, store

@@ -8,30 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from foldmark.errors import PolicyError
 from foldmark.opening.opened import Opened
-from foldmark.redact import redact_value
+from foldmark.redact import redact_part, redact_value
 
 
 def hidden(body: Opened, text: str, before: str = "", after: str = "") -> str:
     """The text without secrets, given what stands before and after it."""
-    if not body.redact:
-        return text
-    whole = body.redact(before + text + after)
-    left = _alike(whole, body.redact(before))
-    right = _alike(whole[left:][::-1], body.redact(after)[::-1])
-    shown: str = whole[left : len(whole) - right]
-    return shown
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+    return redact_part(body.redact, before, text, after) if body.redact else text
 
 
 def hidden_value(body: Opened, value: Any) -> Any:
-    """A JSON value without secrets; the name of a member may tell that its value is one."""
-    return redact_value(value, body.redact) if body.redact else value
+    """A JSON value without secrets; the name of a member may tell that its value is one. Raises PolicyError for one that is
+    nested too deeply to be gone through."""
+    try:
+        return redact_value(value, body.redact) if body.redact else value
+    except RecursionError:
+        said = f"{body.ref} is JSON nested too deeply to be shown without its secrets; grep it, or read its lines."
+        raise PolicyError(said) from None
 
 
 def hidden_cells(body: Opened, columns: Sequence[str], cells: list[str]) -> list[str]:

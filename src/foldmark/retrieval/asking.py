@@ -19,7 +19,7 @@ _QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|`([^`\n]{3,200}
 _WHEN = re.compile(
     r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I
 )
-_SAID = r"(?:ask|sa(?:y|id)|tell|told|want|mention|write|wrote|suggest|answer|repl|propos|recommend|promis|decid|do\b|did\b)"
+_SAID = r"(?:ask|say|said|tell|told|want|mention|write|wrote|suggest|answer|repl|propos|recommend|promis|decid|do\b)"
 _USER = re.compile(
     rf"\b(?:did i|have i|had i|i|(?:did|has|had) the user|the user) {_SAID}|\bmy (?:question|request)", re.I
 )

@@ -53,7 +53,7 @@ class Counter:
 
     def __init__(self, asked: Question) -> None:
         self.terms = frozenset(asked.terms) - asked.day_tokens
-        starts = sorted({re.escape(_start(term)) for term in self.terms})
+        starts = sorted({_start(term) for term in self.terms})
         self._starts = re.compile("|".join(starts) if starts else "(?!)")
         self._days: dict[str, frozenset[str]] = {}
 
@@ -116,10 +116,11 @@ def speaker_of(found: Found) -> str:
 
 
 def _start(term: str) -> str:
-    """What every ASCII text that gives this term holds in lower case: a stem's letters but the last, which stemming may
-    have changed; of a name of several parts the first."""
-    first = re.match(r"_*[^_]*", term)[0]  # type: ignore[index]  # matches any text
-    return first if len(term) < 3 or first != term else first[:-1]
+    """A pattern for what every ASCII text that gives this term holds in lower case: its first letters, but not the last
+    one, which stemming may have changed; between them may stand what joins the parts of a name."""
+    letters = term.replace("_", "") or "_"
+    count = len(letters) if len(letters) < 3 else min(5, len(letters) - 1)
+    return r"[-_./:@\\]*".join(map(re.escape, letters[:count]))
 
 
 def _cut(line: str) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
 from foldmark.events import Event
-from foldmark.redact import Redactor
+from foldmark.redact import Redactor, redact_part
 from foldmark.refs import Ref
 from foldmark.rounds import rounds
 from foldmark.store import Key, Store
@@ -106,17 +106,7 @@ def _without_secrets(
     """The text between two bytes, redacted together with what stands round it."""
     left = artifacts.read(tenant, sha256, max(0, start - _MARGIN), start).decode("utf-8", "replace")
     right = artifacts.read(tenant, sha256, end, end + _MARGIN).decode("utf-8", "replace")
-    whole = redact(left + text + right)
-    before = _alike(whole, redact(left))
-    after = _alike(whole[before:][::-1], redact(right)[::-1])
-    return whole[before : len(whole) - after]
-
-
-def _alike(text: str, other: str) -> int:
-    """How many characters at the front the texts share."""
-    if text.startswith(other):
-        return len(other)
-    return next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
+    return redact_part(redact, left, text, right)
 
 
 def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, str]:

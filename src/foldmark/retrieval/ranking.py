@@ -72,10 +72,10 @@ class _Judge:
         times = times_of(piece, best, near)
         text = piece.found.piece.text
         length = (len(text) + near.size) / usual if piece.is_said else 1.0
-        score = value(times, self.weights, length) + self._phrases(piece) + self._in_days(piece)
+        score = value(times, self.weights, length) + self._phrases(piece) + self._days_of(piece)
         score *= factor(piece, best, near, self.asked)
         own = piece.whole.keys() | piece.head.keys()
-        if not own and len(near.counts) < BESIDE and not self._in_days(piece) and not piece.day:
+        if not own and len(near.counts) < BESIDE and not self._days_of(piece):
             score = 0.0
         return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.counts.keys() - own)))
 
@@ -85,8 +85,10 @@ class _Judge:
         both = zip(self.asked.names, self.names, strict=True)
         return self.phrase * sum(1.0 if pattern.search(text) else 0.5 for name, pattern in both if name in text)
 
-    def _in_days(self, piece: Counted) -> float:
-        return sum(weight for span, weight in self.days if span.holds(piece.found.time))
+    def _days_of(self, piece: Counted) -> float:
+        """The days that the query names, and words of days, however long the piece is."""
+        named = sum(weight for span, weight in self.days if span.holds(piece.found.time))
+        return named + sum(self.weights[term] for term in sorted(piece.day))
 
 
 def chosen(judged: Sequence[Ranked]) -> list[Ranked]:

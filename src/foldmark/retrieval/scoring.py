@@ -112,7 +112,7 @@ def times_of(piece: Counted, best: Best, near: Near) -> Counts:
     out = dict.fromkeys(piece.whole, REST) | dict.fromkeys(best.counts, 1.0)
     for term in piece.head:
         out[term] = max(out.get(term, 0.0), HEAD)
-    return summed([out, near.counts, dict.fromkeys(piece.day, 1.0), dict.fromkeys(piece.speaker, SPEAKER)])
+    return summed([out, near.counts, dict.fromkeys(piece.speaker, SPEAKER)])
 
 
 def value(times: Mapping[str, float], weights: Mapping[str, float], length: float) -> float:

@@ -1,5 +1,4 @@
-"""Recall inside a prompt: an overview of a whole log, and what a search finds before a turn. Knows nothing of how a
-request is put together."""
+"""What a search brings before a turn: the preload of a request. Knows nothing of how a request is put together."""
 
 from __future__ import annotations
 
@@ -8,14 +7,11 @@ from weakref import ReferenceType, ref
 
 import msgspec
 
-from foldmark.checkpoint import Extent, Fact, Unit
-from foldmark.drafts import NOTHING_RECALLED, Recalled
+from foldmark.drafts import NOTHING_PRELOADED, Preloaded
 from foldmark.errors import words_of_error
 from foldmark.events import Event
 from foldmark.evidence import joined, one_line, opening, quoted
-from foldmark.extent import extent_of
 from foldmark.options import Recall
-from foldmark.overview import framed_overview
 from foldmark.policy import Policy
 from foldmark.redact import Redactor, redactor
 from foldmark.retrieval import Hit, bounded, question, rank, snippets
@@ -25,9 +21,6 @@ from foldmark.store import Key, Store, View
 from foldmark.tokens import count
 from foldmark.warm import Recent
 
-Material = tuple[dict[tuple[str, str], Fact], Sequence[Fact], Sequence[Unit]]
-"""What a store gives of the covered log (`Store.covered`)."""
-
 MOST_HITS = 20
 """So many of the best are tried for room; what ranks behind them answers nothing."""
 WORTH = 0.4
@@ -36,47 +29,9 @@ took 0.7 points of the evidence in 1,000 tokens and 0.4 of that in 500, and 13-2
 LEAST_CHARACTERS = 40
 """A quotation that is cut shorter says nothing."""
 END = "[End of what was recalled]"
-UNITS = 2_000
-"""Of a log the best so many units give their words: more change nothing in a few hundred tokens."""
 
 
-def covered_extent(store: Store, key: Key, upto: int, material: Material, view: View) -> Extent:
-    """The extent of the scope's log up to a seq, given what the store knows of it, for the next compaction of a
-    view."""
-    state, _, units = material
-    return extent_of(
-        store.log(key, 1, upto), state, units, store.tally(key), compactions=1 + _compactions(store, key, view),
-        version=1 + (view.checkpoint.version if view.checkpoint else 0), created=store.info(key).created,
-    )  # fmt: skip
-
-
-def _compactions(store: Store, key: Key, view: View) -> int:
-    """How many compactions the scope has: as its newest checkpoint counts them, else its history."""
-    if view.checkpoint is None:
-        return 0
-    known = view.checkpoint.extent
-    if known and known.compactions:
-        return known.compactions
-    return sum(one.kind == "compaction" for one in store.checkpoints(key))
-
-
-def log_overview(store: Store, key: Key, tokens: int, *, search: str, load: str) -> str:
-    """An overview of all that the scope's log holds, framed, for a prompt of one's own. Empty for an empty log."""
-    view = store.view(key)
-    if not view.head:
-        return ""
-    state, _, units = store.covered(key, view.head, limit=UNITS)
-    extent = extent_of(
-        store.log(key, 1, view.head), state, units, store.tally(key), compactions=_compactions(store, key, view),
-        created=store.info(key).created,
-    )  # fmt: skip
-    return framed_overview(extent, view.head, tokens, search=search, load=load)
-
-
-# -- what is brought before a turn
-
-
-def recalled(store: Store, view: View, policy: Policy) -> Recalled:
+def preloaded(store: Store, view: View, policy: Policy) -> Preloaded:
     """What a search with the newest message of a real user finds of what the request does not show, in at most
     `recall.preload_tokens`. The same for the whole turn: it depends on that message and on what is covered, never on
     the clock. A search that fails brings nothing, and is named."""
@@ -84,20 +39,20 @@ def recalled(store: Store, view: View, policy: Policy) -> Recalled:
     newest = newest_user((*view.kept, *view.events)) if recall.preload_tokens else None
     boundary = view.checkpoint.boundary if view.checkpoint else 0
     if newest is None or (recall.preload_where == "covered" and not boundary):
-        return NOTHING_RECALLED
+        return NOTHING_PRELOADED
     try:
         return _of_this_turn(store, view, newest, recall, redact, policy)
     except Exception as error:  # a request never fails for want of what it did without before
-        said = f"Nothing was recalled for this turn: the search failed ({redact(words_of_error(error))})."
-        return Recalled(warnings=(said,))
+        said = f"Nothing was preloaded for this turn: the search failed ({redact(words_of_error(error))})."
+        return Preloaded(warnings=(said,))
 
 
 class _Turn(msgspec.Struct, frozen=True):
-    """What was recalled for a turn, the store it comes from, and the other sessions it quotes, each with when it was
+    """What was preloaded for a turn, the store it comes from, and the other sessions it quotes, each with when it was
     created."""
 
     store: ReferenceType[Store]
-    recalled: Recalled
+    preloaded: Preloaded
     sessions: frozenset[tuple[str, float]]
 
 
@@ -106,13 +61,13 @@ _turns: Recent[_Turn] = Recent()
 
 def _of_this_turn(
     store: Store, view: View, newest: Event, recall: Recall, redact: Redactor, policy: Policy
-) -> Recalled:
-    """What was recalled at the first request of the turn, unless a session that it quotes was deleted since."""
+) -> Preloaded:
+    """What was preloaded at the first request of the turn, unless a session that it quotes was deleted since."""
     version = view.checkpoint.version if view.checkpoint else 0
     place = (id(store), view.key, newest.seq, newest.chain, version, recall, policy.redact)
     known = _turns.get(place)
     if known and known.store() is store and known.sessions <= _sessions(store, view.key, known.sessions):
-        return known.recalled
+        return known.preloaded
     hits = _hits(store, view, newest, recall)
     made = _shown(hits, recall, redact)
     others = {hit.session for hit in hits if hit.session}
@@ -140,7 +95,7 @@ def _hits(store: Store, view: View, newest: Event, recall: Recall) -> list[Hit]:
     return snippets(rank(store.find(view.key, asked.terms, sought=sought), asked)[:MOST_HITS], asked)
 
 
-def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Recalled:
+def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Preloaded:
     """The best hits that fit, each quoted under its ref; of the very best as much as fits."""
     blocks: list[str] = []
     refs: list[str] = []
@@ -159,8 +114,8 @@ def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Recalled:
             blocks.append(block)
             refs.append(hit.at or hit.ref)
         elif not blocks:
-            return NOTHING_RECALLED  # worse ones alone would be taken for the answer
-    return Recalled(_framed(blocks, recall), tuple(refs)) if blocks else NOTHING_RECALLED
+            return NOTHING_PRELOADED  # worse ones alone would be taken for the answer
+    return Preloaded(_framed(blocks, recall), tuple(refs)) if blocks else NOTHING_PRELOADED
 
 
 def _cut(hit: Hit, snippet: str, fits: Callable[[str], bool]) -> str:
