@@ -38,11 +38,14 @@ class Planting(NamedTuple):
 
 
 def planted(history: History, seed: int, store: Any = None) -> Planting:
-    """A history with facts planted, followed by foldmark with its preset."""
+    """A history with facts planted, followed by foldmark with its preset. Facts that a later one was planted into, so
+    that no text states them any more, are left out."""
     messages, items = plant(history.messages, seed, decisions=0)
     session = Session("recall", store=store or MemoryStore(), policy=Policy.preset(history.preset))
     session.follow(messages, wire=openai_chat)
-    return Planting(session, tuple(items), dict(_texts(session)))
+    texts = dict(_texts(session))
+    whole = tuple(fact for fact in items if any(states(text, fact, ask(fact)) for text in texts.values()))
+    return Planting(session, whole, texts)
 
 
 def _texts(session: Session) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any, get_args
+
+from msgspec.structs import replace
 
 from foldmark.errors import PolicyError
 from foldmark.events import Event, misfit
@@ -37,8 +40,9 @@ def checked(session: Any, store: Any, policy: Any, hooks: Any, scope: Any, sees:
 
 
 def events_of(events: Iterable[Any]) -> Iterable[Event]:
-    """The events as they are. Raises PolicyError for what is none."""
-    found = tuple(events)
+    """The events as they are, but for times that are no number: no store could keep those. Raises PolicyError for what
+    is no event."""
+    found = tuple(map(_timed, events))
     for one in found:
         if isinstance(one, Event):
             if wrong := misfit(one):
@@ -48,6 +52,12 @@ def events_of(events: Iterable[Any]) -> Iterable[Event]:
         made = "user(text), assistant(text, call) and result(call_id, text) make events"
         raise PolicyError(f"record takes events, and {one!r:.80} is none: {'; '.join(filter(None, (made, said)))}.")
     return found
+
+
+def _timed(event: Any) -> Any:
+    """An event that is at no time where it is at none that a calendar or a sort knows (NaN, infinity)."""
+    time = event.time if isinstance(event, Event) else None
+    return replace(event, time=None) if isinstance(time, float) and not isfinite(time) else event
 
 
 def wire_of(wire: Any) -> Any:

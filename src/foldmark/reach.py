@@ -6,14 +6,15 @@ that it reads can widen that: what it may not open looks like what is not there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from math import inf
 
 import msgspec
 
-from foldmark.errors import PolicyError
-from foldmark.events import Event
+from foldmark.errors import NotFound, PolicyError
 from foldmark.seeking import WHERE, Where
-from foldmark.store import Key, SessionInfo, Store
+from foldmark.store import Key, SessionInfo, Store, sees
 
 
 def within(reach: Where) -> tuple[Where, ...]:
@@ -36,7 +37,7 @@ def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
     if "children" not in within(reach) or session not in infos:
         return None
     whole = msgspec.structs.replace(key, session=session, scope="", sees="all")
-    if (child := _top(session, infos, _ancestors(key.session, infos))) and _is_seen(store, key, child):
+    if (child := _top(session, infos, _lineage(key.session, infos))) and is_seen(store, key, child, infos):
         return whole
     if "others" not in within(reach):
         return None
@@ -47,10 +48,10 @@ def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
         return msgspec.structs.replace(key, session=session)
     if (child := _top(session, infos, kin)) is None:
         return whole
-    return whole if _is_seen(store, msgspec.structs.replace(key, session=child.parent), child) else None
+    return whole if is_seen(store, msgspec.structs.replace(key, session=child.parent), child, infos) else None
 
 
-def _top(session: str, infos: Mapping[str, SessionInfo], among: set[str]) -> SessionInfo | None:
+def _top(session: str, infos: Mapping[str, SessionInfo], among: Container[str]) -> SessionInfo | None:
     """The sub-agent's session, started by a call in one of these sessions, that a session is or hangs below at whatever
     depth; None when it is none."""
     seen: set[str] = set()
@@ -62,27 +63,30 @@ def _top(session: str, infos: Mapping[str, SessionInfo], among: set[str]) -> Ses
     return None
 
 
-def _is_seen(store: Store, key: Key, child: SessionInfo) -> bool:
-    """Whether the key sees the call of a child session; one of no known call belongs to the whole of its parent."""
-    if any(_starts(event, child) for event in store.log(key)):
-        return True
-    if key.sees != "all" or child.parent != key.session:
+def is_seen(store: Store, key: Key, child: SessionInfo, infos: Mapping[str, SessionInfo]) -> bool:
+    """Whether a sub-agent's session hangs on what the key sees, as stores decide it for a search (`log.started`): on a
+    call of its lineage that it sees, where only the id is known on the newest of that id; one of no known call on its
+    parent itself, seen as a whole. `infos` are the user's sessions by name."""
+    at = child.parent_seq
+    if at > _lineage(key.session, infos).get(child.parent, -1):
         return False
-    return child.parent_call not in store.context(key, ()).calls
+    if at:
+        with suppress(NotFound):  # a hook withholds it
+            return key.shows(store.event(key, str(at)))
+        return False
+    made = store.context(key, ()).calls.get(child.parent_call)
+    return sees(key.scope, made.key, key.sees) if made else key.sees == "all" and child.parent == key.session
 
 
-def _starts(event: Event, child: SessionInfo) -> bool:
-    """Whether the event makes the call of a child session: an id may come again, at another place."""
-    makes = any(call.id == child.parent_call for call in event.calls)
-    return makes and (not child.parent_seq or (event.session, event.seq) == (child.parent, child.parent_seq))
-
-
-def _ancestors(session: str, infos: Mapping[str, SessionInfo]) -> set[str]:
-    """The session and those it was forked from, up to the first that is no fork."""
-    out: set[str] = set()
+def _lineage(session: str, infos: Mapping[str, SessionInfo]) -> dict[str, float]:
+    """The session and those it was forked from, up to the first that is no fork, each with the last seq of it that
+    counts."""
+    out: dict[str, float] = {}
+    last = inf
     while session not in out and (info := infos.get(session)):
-        out.add(session)
-        session = info.parent if info.kind == "fork" else session
+        out[session] = last
+        if info.kind == "fork":
+            session, last = info.parent, min(last, info.parent_seq)
     return out
 
 

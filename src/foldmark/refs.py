@@ -1,5 +1,5 @@
 """Addresses: `event:812`, `event:812@session`, `event:812-830`, `artifact:812.2#L10-40`, `artifact:sha256:<hex>`,
-`compaction:3`, `call:<id>`.
+`compaction:3`, `call:<id>`. A session's name may hold anything: what has a meaning in a ref is escaped (`@a%23b`).
 
 Knows only their spelling. Refs are rendered when a request is assembled, never stored inside previews.
 """
@@ -43,13 +43,29 @@ class Ref(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         number = f".{self.number}" if self.number > 1 else ""
-        session = f"@{self.session}" if self.session else ""
+        session = f"@{_SPECIAL.sub(_escaped, self.session)}" if self.session else ""
         part = ""
         if self.lines:
             part = f"#L{self.lines[0]}-{self.lines[1]}"
         elif self.bytes:
             part = f"#B{self.bytes[0]}-{self.bytes[1]}"
         return f"{self.kind}:{self.name}{number}{session}{part}"
+
+
+# What would end a session's name inside a ref, or end the ref in a line of ours, is written as in a URL (%23 for #).
+_SPECIAL = re.compile(r"[^\S ]|\A | \Z|(?<= ) |[\x00-\x1f\x7f-\x9f#?,\[\]]|%(?=[0-9A-Fa-f]{2})")
+_ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
+def _plain(found: re.Match[str]) -> str:
+    try:
+        return bytes.fromhex(found[0].replace("%", "")).decode()
+    except UnicodeDecodeError:  # no escape of ours
+        return found[0]
 
 
 # Digits of other scripts and numbers that no session reaches are no numbers here: `int` refuses some of them.
@@ -87,6 +103,7 @@ def parse(text: str) -> Ref:
         name, number = numbered[1], int(numbered[2])
         if number < 1:
             raise NotFound(text, f"{text!r} is no ref: the artifacts of an event are numbered from 1.")
+    session = _ESCAPED.sub(_plain, session)
     return Ref(kind, name, session, number, lines, bytes_)  # type: ignore[arg-type]
 
 

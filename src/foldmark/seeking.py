@@ -98,6 +98,12 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise PolicyError(f"{name} takes several texts, not {value!r}: write ({value!r},).")
         if unknown := [role for role in self.roles if role not in ROLES]:
             raise PolicyError(f"roles takes {', '.join(ROLES)}, not {unknown[0]!r}.")
+        for name in ("since", "until"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                raise PolicyError(
+                    f"{name} takes Unix seconds, not {value!r:.60}: datetime(...).timestamp() gives them."
+                )
 
     @property
     def filters(self) -> bool:

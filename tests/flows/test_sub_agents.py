@@ -936,3 +936,51 @@ def test_a_process_that_dies_in_a_run_leaves_all_that_was_recorded_and_an_open_c
     assert "The rest, after 2 events." in again.text
     assert len(answers(opened)) == 1
     store.close()
+
+
+# -- one rule, whoever asks
+
+
+def family_of_calls(store: Any) -> dict[str, Session]:
+    """A session, two scopes of it and two forks, and sub-agents that hang on calls in every way that importers know."""
+    whole = Session("main", store=store, policy=POLICY)
+    left, right = (Session("main", store=store, policy=POLICY, scope=one, sees="subtree") for one in ("left", "right"))
+    for at, by in enumerate((left, right, whole)):  # events 1-3, 4-6, 7-9
+        by.record(user(f"go {at}"), assistant("", ToolCall(f"c{at}", "task")), result(f"c{at}", "ok", name="task"))
+    for by in (left, right):  # 10-12, 13-15: an id that comes again under another key
+        by.record(user("again"), assistant("", ToolCall("twice", "task")), result("twice", "ok", name="task"))
+    forks = {}
+    for name, upto in (("late", 15), ("early", 6)):
+        store.open(Key(session=name), info=SessionInfo(session=name, kind="fork", parent="main", parent_seq=upto))
+        forks[name] = Session(name, store=store, policy=POLICY)
+    forks["early"].record(user("mine"), assistant("", ToolCall("c9", "task")), result("c9", "ok", name="task"))
+    hang = {
+        "k-left": ("main", 2, "c0"), "k-right": ("main", 5, "c1"), "k-whole": ("main", 8, "c2"),
+        "k-left-id": ("main", 0, "c0"), "k-whole-id": ("main", 0, "c2"), "k-twice": ("main", 0, "twice"),
+        "k-first": ("main", 11, "twice"), "k-second": ("main", 14, "twice"), "k-unknown": ("main", 0, "nobody"),
+        "k-early": ("early", 8, "c9"), "k-below": ("k-left", 0, "nobody"),
+    }  # fmt: skip
+    for name, (above, seq, call) in hang.items():
+        info = SessionInfo(session=name, kind="child", parent=above, parent_seq=seq, parent_call=call)
+        store.open(Key(session=name), info=info)
+        Session(name, store=store).record(user(f"walrus of {name}"))
+    return {"whole": whole, "left": left, "right": right, **forks}
+
+
+@pytest.mark.parametrize("who", ["whole", "left", "right", "late", "early"])
+def test_the_same_sub_agents_are_listed_found_and_opened(store: Any, who: str) -> None:
+    """Four places ask whose a sub-agent is; where they differ, a hit cannot be opened or a ref leads too far."""
+    asks = family_of_calls(store)[who]
+    names = [info.session for info in store.sessions("local", "local") if info.session.startswith("k-")]
+    found = {hit.session for hit in asks.search("walrus", where="children", limit=50)} - {""}
+    opened = {name for name in names if opens(asks, f"event:1@{name}")}
+    listed = {child.session for child in children_of(asks)}
+    assert opened == found
+    assert listed == found - {"k-below"}, "those of sub-agents are theirs"
+
+
+def opens(session: Session, ref: str) -> bool:
+    try:
+        return bool(session.load(ref, reach="children").events)
+    except NotFound:
+        return False

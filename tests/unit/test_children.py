@@ -10,7 +10,7 @@ import pytest
 from foldmark import MemoryStore, NotFound, Policy, PolicyError, Session, SQLiteStore, ToolCall, Usage, assistant, user
 from foldmark.checkpoint import Fact
 from foldmark.children import ChildStopped, RunLimits, Spent, children_of, open_child
-from foldmark.children.limits import reached, spent_with
+from foldmark.children.limits import limit_used, spent_with
 from foldmark.children.telling import Ended, last_words, shortened, told_facts, written
 from foldmark.events import Event, result
 from foldmark.store import Key, SessionInfo
@@ -50,10 +50,10 @@ def test_a_limit_that_makes_no_sense_is_refused_by_name(wrong: dict[str, Any]) -
 
 def test_a_limit_ends_a_step_that_begins_when_it_is_used_up_and_one_that_runs_when_it_is_passed() -> None:
     limits = RunLimits(rounds=2)
-    assert reached(Spent(rounds=1), limits, begins=True) == ""
-    assert reached(Spent(rounds=2), limits, begins=True) == "it has used 2 of 2 rounds"
-    assert reached(Spent(rounds=2), limits, begins=False) == ""
-    assert reached(Spent(rounds=3), limits, begins=False) == "it has used 3 of 2 rounds"
+    assert limit_used(Spent(rounds=1), limits, begins=True) == ""
+    assert limit_used(Spent(rounds=2), limits, begins=True) == "it has used 2 of 2 rounds"
+    assert limit_used(Spent(rounds=2), limits, begins=False) == ""
+    assert limit_used(Spent(rounds=3), limits, begins=False) == "it has used 3 of 2 rounds"
 
 
 def test_tokens_are_what_replies_were_billed_for_with_those_of_sub_agents_below() -> None:
@@ -163,7 +163,7 @@ def test_a_loop_that_builds_its_own_requests_is_ended_behind_what_passed_the_lim
     with pytest.raises(ChildStopped, match="2 of 1 rounds"):
         child.record(assistant("two"))
     with pytest.raises(ChildStopped):
-        child.look()
+        child.check_limits()
     assert [event.text for event in store.log(child.key)] == ["Look.", "one", "two"]
 
 

@@ -6,9 +6,9 @@
 `search(where="children")` and `load("event:3@…")` find it. Knows nothing of models, tools and frameworks.
 """
 
+from foldmark.children.beginning import ChildSession, open_child
 from foldmark.children.limits import RunLimits, Spent
 from foldmark.children.listing import Child, children_of
-from foldmark.children.opening import ChildSession, open_child
 from foldmark.children.reporting import ChildReport, conclude, report_of
 from foldmark.children.running import AsyncRun, Run, delegate, delegate_async
 from foldmark.children.telling import Outcome

@@ -66,7 +66,7 @@ def spent_with(spent: Spent, events: Iterable[Event]) -> Spent:
     return Spent(rounds=rounds, events=count, tokens=tokens)
 
 
-def reached(spent: Spent, limits: RunLimits, *, begins: bool) -> str:
+def limit_used(spent: Spent, limits: RunLimits, *, begins: bool) -> str:
     """Which limit ends the run, empty for none: one that is used up where a step `begins`, else one that is passed."""
     for noun, value, limit in (
         ("rounds", spent.rounds, limits.rounds),

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from foldmark.children.opening import child_key
 from foldmark.children.reporting import ended_of
 from foldmark.children.telling import Outcome
+from foldmark.reach import is_seen
 from foldmark.session import Session
-from foldmark.store import OpenCall, SessionInfo, sees
+from foldmark.store import OpenCall, SessionInfo
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,31 +29,10 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
 def children_of(session: Session) -> list[Child]:
     """The sub-agents that calls of the session started, by where they were started; those of inherited calls too. A
     scope sees those whose call it sees. Sub-agents of sub-agents are theirs."""
-    lineage, calls = _lineage(session), session.store.context(session.key, ()).calls
-    every = session.store.sessions(session.key.tenant, session.key.user)
-    mine = [info for info in every if info.kind == "child" and _is_seen(session, info, lineage, calls)]
+    key, calls = session.key, session.store.context(session.key, ()).calls
+    infos = {info.session: info for info in session.store.sessions(key.tenant, key.user)}
+    mine = [one for one in infos.values() if one.kind == "child" and is_seen(session.store, key, one, infos)]
     return sorted((_child(info, calls) for info in mine), key=lambda child: (child.made, child.session))
-
-
-def _lineage(session: Session) -> dict[str, int]:
-    """The sessions whose events it holds, each with the last seq of it that counts."""
-    info, last = session.info, session.store.view(session.key).head
-    found = {info.session: last}
-    while info.kind == "fork" and info.parent:
-        last = min(last, info.parent_seq)
-        info = session.store.info(child_key(session, info.parent))
-        found[info.session] = last
-    return found
-
-
-def _is_seen(session: Session, info: SessionInfo, lineage: Mapping[str, int], calls: Mapping[str, OpenCall]) -> bool:
-    if info.parent_seq > lineage.get(info.parent, -1):
-        return False
-    key = session.key
-    if info.parent_seq:
-        return key.sees == "all" or key.shows(session.store.event(key, str(info.parent_seq)))
-    made = calls.get(info.parent_call)  # imported: only the id is known
-    return sees(key.scope, made.key, key.sees) if made else key.sees == "all"
 
 
 def _child(info: SessionInfo, calls: Mapping[str, OpenCall]) -> Child:

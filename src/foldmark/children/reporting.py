@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from foldmark.checkpoint import Fact
+from foldmark.children.beginning import Call, ChildSession, call_of, child_key, known_child
 from foldmark.children.limits import SPENT, RunLimits, Spent, spent_with
-from foldmark.children.opening import Call, ChildSession, call_of, child_key, known_child
 from foldmark.children.telling import Ended, Outcome, told_facts, written
 from foldmark.errors import IdConflict, NotFound, words_of_error
 from foldmark.events import Event, ToolCall, assistant, injected, result

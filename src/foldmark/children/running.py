@@ -20,8 +20,8 @@ import msgspec
 
 from foldmark.aio import AsyncSession
 from foldmark.awaiting import unawaited
+from foldmark.children.beginning import Call, ChildSession, call_of, depth_of, known_child, open_child
 from foldmark.children.limits import RunLimits
-from foldmark.children.opening import Call, ChildSession, call_of, depth_of, known_child, open_child
 from foldmark.children.reporting import ChildReport, answered, ended_of, finish, refuse, settle, why_failed
 from foldmark.children.telling import Ended
 from foldmark.errors import ChildStopped, PolicyError

@@ -19,7 +19,7 @@ def hidden(body: Opened, text: str, before: str = "", after: str = "") -> str:
 
 
 def hidden_value(body: Opened, value: Any) -> Any:
-    """A JSON value without secrets; the name of a member may tell that its value is one. Raises PolicyError for one that is
+    """A JSON value without secrets; the name of a member may tell that its value is one. Raises PolicyError where it is
     nested too deeply to be gone through."""
     try:
         return redact_value(value, body.redact) if body.redact else value

@@ -1,5 +1,5 @@
-"""Opens the session of a sub-agent: finds the call that starts it, gives it a name, holds it to its limits. Knows
-nothing of reports and of how it is run.
+"""Begins the session of a sub-agent, or finds it again: which call starts it, its name, its limits. Knows nothing of
+reports and of how it is run.
 
 The name is the place of the call (`refund-fix/12`, its second call `refund-fix/12.2`), so the same call finds the same
 session after a restart, whatever ids a provider gives.
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from foldmark.asking import Ask
-from foldmark.children.limits import RunLimits, Spent, reached, spent_with
+from foldmark.children.limits import RunLimits, Spent, limit_used, spent_with
 from foldmark.drafts import Request
 from foldmark.errors import ChildStopped, NotFound, PolicyError
 from foldmark.events import Event, ToolCall
@@ -65,15 +65,15 @@ class ChildSession(Session):
         """End it at its next step; the first reason stays."""
         self.stopped = self.stopped or reason
 
-    def look(self, *, begins: bool = True) -> None:
+    def check_limits(self, *, begins: bool = True) -> None:
         """Raises ChildStopped when it has to end: for loops that build their requests themselves."""
-        reason = self.stopped or reached(self.spent, self.limits, begins=begins)
+        reason = self.stopped or limit_used(self.spent, self.limits, begins=begins)
         if reason:
             self.stop(reason)
             raise ChildStopped(self.name, self.stopped)
         if self._above:
             try:
-                self._above.look(begins=False)  # it does not begin a step: this one does
+                self._above.check_limits(begins=False)  # it does not begin a step: this one does
             except ChildStopped as error:
                 self.stop(f"{error.session} above it has to stop: {error.reason}")
                 raise ChildStopped(self.name, self.stopped) from error
@@ -85,18 +85,18 @@ class ChildSession(Session):
     def record(self, *events: Event) -> Recorded:
         """As `Session.record`; then raises ChildStopped when a limit is passed."""
         done = super().record(*events)
-        self.look(begins=False)
+        self.check_limits(begins=False)
         return done
 
     def follow(self, messages: Sequence[Any], **options: Any) -> Followed:
         """As `Session.follow`; then raises ChildStopped when a limit is passed."""
         found = super().follow(messages, **options)
-        self.look(begins=False)
+        self.check_limits(begins=False)
         return found
 
     def request_steps(self, **options: Any) -> Generator[Ask, Any, Request]:
         """As `Session.request_steps`; raises ChildStopped when a limit is used up."""
-        self.look()
+        self.check_limits()
         return super().request_steps(**options)
 
 
