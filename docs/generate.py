@@ -18,7 +18,7 @@ import typing
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from typer.models import ArgumentInfo, OptionInfo
@@ -30,6 +30,7 @@ from foldmark import (
     asking,
     budget,
     checkpoint,
+    children,
     control,
     drafts,
     embedders,
@@ -304,6 +305,15 @@ def python_page() -> str:
         *(function(f"opening.{name}", getattr(opening, name)) for name in OPENING_FUNCTIONS),
         *map(value, (opening.Opened, opening.Stat, opening.Page, opening.Matches, opening.Line, opening.Answer)),
         *map(value, (opening.Sample, opening.SampleRow, opening.Told)),
+        f"## Sub-agents\n\n{doc(children)}\n",
+        *(function(f"children.{name}", getattr(children, name)) for name in CHILD_FUNCTIONS),
+        *map(value, (children.RunLimits, children.ChildReport, children.Child, children.Spent)),
+        f"`foldmark.children.Outcome` is one of {', '.join(map(code, get_args(children.Outcome)))}. "
+        f"`ChildStopped` is raised in the run: {one_line(inspect.getdoc(children.ChildStopped) or '')} "
+        "`Run` and `AsyncRun` are the types of a run, `ChildSession` is the `Session` that it is given.\n",
+        f"## MCP\n\n{module_doc('mcp/__init__.py')}\n",
+        function("mcp.recall_server", unimported("mcp/server.py", "recall_server")),
+        *(function(f"mcp.{name}", unimported("mcp/running.py", name)) for name in MCP_FUNCTIONS),
         f"## OpenTelemetry\n\n{module_doc('telemetry/__init__.py')}\n",
         function("OpenTelemetry", unimported("telemetry/observer.py", "OpenTelemetry"), skip_self=True),
         function("telemetry.measures", unimported("telemetry/measuring.py", "measures")),
@@ -359,6 +369,8 @@ MODEL_FUNCTIONS = ("function", "openai", "anthropic", "gguf")
 TRIGGER_FUNCTIONS = ("rent", "size", "events", "tokens", "share", "idle", "custom", "any_of", "all_of")
 PRICE_FUNCTIONS = ("price_of", "prompt_cost", "bill", "dollars", "money")
 OPENING_FUNCTIONS = ("stat", "head", "tail", "read_lines", "grep", "query", "table", "told")
+CHILD_FUNCTIONS = ("delegate", "delegate_async", "open_child", "report_of", "conclude", "children_of")
+MCP_FUNCTIONS = ("http_app", "serve_http", "serve_stdio")
 TEST_FUNCTIONS = ("ScriptedModel", "AsyncScriptedModel", "FixedClock", "items_json")
 
 

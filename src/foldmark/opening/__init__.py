@@ -5,13 +5,14 @@ models, tools and the command line.
 """
 
 from foldmark.opening.documents import LARGEST_JSON
-from foldmark.opening.opened import PAGE_CHARACTERS, Opened, open_body
+from foldmark.opening.opened import Opened, open_body
 from foldmark.opening.pages import Page, head, read_lines, tail
 from foldmark.opening.querying import Answer, query
 from foldmark.opening.searching import Line, Matches, grep
 from foldmark.opening.stating import Stat, stat
 from foldmark.opening.tabling import Sample, SampleRow, Take, table
 from foldmark.opening.telling import Told, told
+from foldmark.retrieval import PAGE_CHARACTERS
 
 __all__ = [
     "LARGEST_JSON", "PAGE_CHARACTERS", "Answer", "Line", "Matches", "Opened", "Page", "Sample", "SampleRow", "Stat",

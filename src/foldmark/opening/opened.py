@@ -21,8 +21,6 @@ from foldmark.store import Key, Store
 
 STRETCH_BYTES = 1 << 20
 """Read at a time: a frame of the store, so that none is unpacked twice."""
-PAGE_CHARACTERS = 8_000
-"""What one look shows at most, unless it is asked for less or more."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from foldmark.errors import NotFound, PolicyError
-from foldmark.opening.opened import PAGE_CHARACTERS, Opened
+from foldmark.opening.opened import Opened
 from foldmark.refs import Ref, parse
-from foldmark.retrieval import read_page
+from foldmark.retrieval import PAGE_CHARACTERS, read_page
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

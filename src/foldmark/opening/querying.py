@@ -20,7 +20,8 @@ from jmespath.visitor import TreeInterpreter  # type: ignore[import-untyped]
 from foldmark.errors import PolicyError
 from foldmark.opening.documents import document, shape, written
 from foldmark.opening.hiding import hidden_value
-from foldmark.opening.opened import PAGE_CHARACTERS, Opened
+from foldmark.opening.opened import Opened
+from foldmark.retrieval import PAGE_CHARACTERS
 
 LONGEST_QUERY = 500
 MOST_GROWTH = 16

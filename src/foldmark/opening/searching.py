@@ -11,7 +11,8 @@ import msgspec
 
 from foldmark.artifacts.grep import Match, OutOfTime, Search, matches
 from foldmark.opening.hiding import hidden
-from foldmark.opening.opened import PAGE_CHARACTERS, Opened
+from foldmark.opening.opened import Opened
+from foldmark.retrieval import PAGE_CHARACTERS
 
 LINE_CHARACTERS = 400
 """Of a longer line the characters around the match are shown."""

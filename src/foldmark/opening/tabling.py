@@ -12,9 +12,10 @@ import msgspec
 from foldmark.kinds.columns import read
 from foldmark.opening.conditions import column_of, condition_of
 from foldmark.opening.hiding import hidden_cells
-from foldmark.opening.opened import PAGE_CHARACTERS, Opened
+from foldmark.opening.opened import Opened
 from foldmark.opening.rows import Row, Sheet
 from foldmark.opening.sheets import sheet_of
+from foldmark.retrieval import PAGE_CHARACTERS
 
 Take = Literal["spread", "first", "last"]
 READ_ROWS = 5_000

@@ -15,6 +15,7 @@ from foldmark.rounds import rounds
 from foldmark.store import Key, Store
 
 PAGE_CHARACTERS = 8_000
+"""What one page or one look shows at most, unless it is asked for less or more."""
 By = Literal["events", "rounds"]
 """What `before` and `after` count: events, or whole rounds (the round of the event itself is whole then too)."""
 _MARGIN = 16_384
