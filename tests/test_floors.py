@@ -18,9 +18,9 @@ FLOORS: list[list[str]] = [
         *["asking", "failures", "awaiting"],
     ],
     [
-        *["options", "changing", "policy", "recalls", "artifacts", "originals", "seeking", "store", "reach", "log", "budget"],
-        *["drafts", "merging", "prefix", "extent", "overview", "presenting", "readback", "written", "sharing", "summarizer", "watching"],
-        *["around", "keeping", "raising", "dirtying", "embedding", "vectors"],
+        *["options", "changing", "policy", "recalls", "artifacts", "originals", "seeking", "store", "reach", "log"],
+        *["budget", "drafts", "merging", "prefix", "extent", "overview", "presenting", "readback", "written"],
+        *["sharing", "summarizer", "watching", "around", "keeping", "raising", "dirtying", "embedding", "vectors"],
     ],
     [
         *["admission", "bounding", "facts", "cleanup", "selection", "assembly", "fitting", "following"],

@@ -25,7 +25,7 @@ def _words(text: str) -> frozenset[str]:
 LABEL = re.compile(r"\[secret:[a-z][a-z0-9-]* [0-9a-f]{6}\]")
 
 _PROVIDERS: tuple[tuple[str, str, str], ...] = (
-    # literal, pattern that begins with it, kind; the more special of two comes first
+    # literal, pattern that holds it, kind; the more special of two comes first
     ("AKIA", r"AKIA[0-9A-Z]{16}\b", "aws-key"),
     ("ASIA", r"ASIA[0-9A-Z]{16}\b", "aws-key"),
     ("github_pat_", r"github_pat_[0-9A-Za-z_]{22,}", "github-token"),
@@ -56,7 +56,8 @@ _PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("secret_", r"secret_[0-9A-Za-z]{40,}", "notion-key"),
     ("sq0", r"sq0(?:atp|csp)-[0-9A-Za-z_-]{22,}", "square-key"),
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "age-key"),
-    ("eyJ", r"eyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{10,}", "jwt"),
+    # its first part may begin anywhere in a long word: bounded, or a text of nothing else takes the square of its length
+    (".eyJ", r"(?<![0-9A-Za-z_])eyJ[0-9A-Za-z_-]{8,2000}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{10,}", "jwt"),
     (":AA", r":AA[0-9A-Za-z_-]{33}", "telegram-token"),
     ("sig=", r"sig=[0-9A-Za-z%+/=]{30,}", "azure-signature"),
     ("X-Amz-Signature=", r"X-Amz-Signature=[0-9a-f]{64}", "aws-signature"),

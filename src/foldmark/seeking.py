@@ -99,11 +99,8 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if unknown := [role for role in self.roles if role not in ROLES]:
             raise PolicyError(f"roles takes {', '.join(ROLES)}, not {unknown[0]!r}.")
         for name in ("since", "until"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                raise PolicyError(
-                    f"{name} takes Unix seconds, not {value!r:.60}: datetime(...).timestamp() gives them."
-                )
+            if not _is_time(value := getattr(self, name)):
+                raise PolicyError(f"{name} takes Unix seconds, not {value!r:.60}: datetime(…).timestamp() gives them.")
 
     @property
     def filters(self) -> bool:
@@ -124,6 +121,13 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             and (self.until is None or (found.time is not None and found.time <= self.until))
             and (found.session != "" or event.seq not in self.without)
         )
+
+
+def _is_time(value: object) -> bool:
+    """Whether a limit is none, or seconds that a store can compare."""
+    if value is None or isinstance(value, float):
+        return True
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 def speaker_role(event: Event) -> str:

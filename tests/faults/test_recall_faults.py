@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scenes import EVERY_WIRE, SMALL, checked, fresh, pair
+from scenes import EVERY_WIRE, SMALL, checked, child, fresh, pair
 
 from foldmark import MemoryStore, NotFound, Policy, PolicyError, Session, SQLiteStore
 from foldmark.events import Event, ToolCall, assistant, result, user
@@ -98,7 +98,7 @@ def test_a_hit_in_another_session_opens_that_session(store: Any, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["since", "until"])
-@pytest.mark.parametrize("value", ["2026-03-01", "", True, [1.0]])
+@pytest.mark.parametrize("value", ["2026-03-01", "", True, [1.0], 10**400])
 def test_a_time_that_is_no_number_is_refused_alike_by_every_store(store: Any, name: str, value: Any) -> None:
     session = Session("main", store=store)
     session.record(user("zebra"))
@@ -304,6 +304,28 @@ def test_a_reason_names_no_word_that_does_not_stand_there() -> None:
     session = with_result("Build 1 of the zebra is ready.")
     [hit] = session.search("hunter2abc1")
     assert "hunter2abc1" not in hit.why
+
+
+LONG_WORDS = """
+import sys
+from foldmark.redact import redactor
+hide = redactor(b"0" * 32)
+for unit in ("eyJ", "-eyJ", "eyJaaaaaaaa.eyJ", "sk-", "ghp_", "AKIA", "://a:"):
+    hide(unit * (500_000 // len(unit)) + ".eyJ")
+token = ".".join(["eyJ" + "hbGciOiJIUzI1NiJ9" * 100, "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N"])
+print(hide(f"jwt {token} end")[:12])
+"""
+
+
+def test_a_text_of_nothing_but_beginnings_of_secrets_is_looked_through_in_the_end() -> None:
+    """Half a megabyte of `eyJ` took minutes, at every record, search and load (a child process, so that it can be given
+    up)."""
+    running = child(LONG_WORDS)
+    try:
+        said, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert said == "jwt [secret:\n"
 
 
 # -- a log that is read
