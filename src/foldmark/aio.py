@@ -26,7 +26,7 @@ from foldmark.prices.saved import Saved
 from foldmark.reports import Entry, Report
 from foldmark.resolving import chosen
 from foldmark.retrieval import By, Hit, Loaded
-from foldmark.seeking import Where
+from foldmark.seeking import Reach, Where
 from foldmark.session import Recorded, Session
 from foldmark.summarizer import Resolver, Summarizer
 from foldmark.vectors import Embedded
@@ -155,7 +155,7 @@ class AsyncSession:
 
     async def load(
         self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
-        reach: Where | None = None, redact: bool = False,
+        reach: Reach | None = None, redact: bool = False,
     ) -> Loaded:  # fmt: skip
         """As `Session.load`."""
         return await asyncio.to_thread(
@@ -166,7 +166,7 @@ class AsyncSession:
         """As `Session.overview`."""
         return await asyncio.to_thread(self.session.overview, tokens, search=search, load=load)
 
-    async def open(self, ref: str, *, reach: Where | None = None, redact: bool = False) -> Opened:
+    async def open(self, ref: str, *, reach: Reach | None = None, redact: bool = False) -> Opened:
         """As `Session.open`. The functions of `foldmark.opening` read files: call them in a thread."""
         return await asyncio.to_thread(self.session.open, ref, reach=reach, redact=redact)
 

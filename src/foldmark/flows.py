@@ -68,7 +68,7 @@ from foldmark.retrieval import (
     widen_rounds,
 )
 from foldmark.salience import units_and_counts
-from foldmark.seeking import Sought, Where
+from foldmark.seeking import Reach, Sought
 from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store
@@ -194,7 +194,7 @@ def search(
 
 def load(
     store: Store, artifacts: Artifacts, key: Key, ref: str, *, before: int = 0, after: int = 0, by: By = "events",
-    limit: int = 8_000, reach: Where | None = None, redact: Redactor | None = None,
+    limit: int = 8_000, reach: Reach | None = None, redact: Redactor | None = None,
 ) -> Loaded:  # fmt: skip
     """A fact is recovered: load. An event with its neighbours, lines of a body, or all that a compaction covers."""
     place = locate(store, artifacts, key, ref, limit, reach)

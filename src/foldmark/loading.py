@@ -14,7 +14,7 @@ from foldmark.originals import whole
 from foldmark.reach import reached
 from foldmark.readings import with_calls, words_of
 from foldmark.refs import Ref, artifact_ref, events_ref, parse
-from foldmark.seeking import Where
+from foldmark.seeking import Reach
 from foldmark.store import Key, Store
 
 
@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True):
     shelf: Any = None
 
 
-def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int, reach: Where | None = None) -> Place:
+def locate(store: Store, artifacts: Artifacts, key: Key, ref: str, limit: int, reach: Reach | None = None) -> Place:
     """Resolve a ref inside the tenant and user of `key`. Raises NotFound with the reason.
 
     With a `reach` only what that allows, as the key's scope sees it: everything else is not found, in the same words as
@@ -84,7 +84,7 @@ def how_many(events: Sequence[Event], limit: int) -> int:
     return len(events)
 
 
-def _key_of(store: Store, key: Key, session: str, ref: str, reach: Where | None) -> Key:
+def _key_of(store: Store, key: Key, session: str, ref: str, reach: Reach | None) -> Key:
     """The key of the session that a ref names."""
     if reach:
         if (found := reached(store, key, session, reach)) is None:
@@ -109,7 +109,7 @@ def _body_ref(event: Event, session: str) -> str:
     return artifact_ref(event.seq, bodies[0].number, session) if bodies else ""
 
 
-def _body(store: Store, artifacts: Artifacts, key: Key, address: Ref, reach: Where | None) -> Place:
+def _body(store: Store, artifacts: Artifacts, key: Key, address: Ref, reach: Reach | None) -> Place:
     """A body by its hash."""
     sha256 = address.name.removeprefix("sha256:")
     if reach and not any(one.sha256 == sha256 for event in store.log(key) for one in event.artifacts):
@@ -119,7 +119,7 @@ def _body(store: Store, artifacts: Artifacts, key: Key, address: Ref, reach: Whe
     return Place(address, key, sha256=sha256, shelf=artifacts)
 
 
-def _call(store: Store, key: Key, address: Ref, reach: Where | None) -> Place:
+def _call(store: Store, key: Key, address: Ref, reach: Reach | None) -> Place:
     """The newest call of an id with its result. The id of a call in another session is followed by `@` and that
     session."""
     log = store.log(key)

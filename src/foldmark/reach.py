@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from math import inf
+from typing import get_args
 
 import msgspec
 
 from foldmark.errors import NotFound, PolicyError
-from foldmark.seeking import WHERE, Where
+from foldmark.seeking import WHERE, Reach, Where
 from foldmark.store import Key, SessionInfo, Store, sees
 
 
-def within(reach: Where) -> tuple[Where, ...]:
+def within(reach: Reach) -> tuple[Where, ...]:
     """The places of a search that a reach allows, the narrowest first. Raises PolicyError for a word that is none."""
-    if reach not in WHERE:
-        raise PolicyError(f"A reach is one of {', '.join(WHERE)}, not {reach!r}.")
-    return tuple(WHERE[: WHERE.index(reach) + 1])
+    if reach not in get_args(Reach):
+        raise PolicyError(f"A reach is one of {', '.join(get_args(Reach))}, not {reach!r}.")
+    return WHERE[: WHERE.index(reach) + 1]
 
 
-def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
+def reached(store: Store, key: Key, session: str, reach: Reach) -> Key | None:
     """The key under which a session may be opened, None when it may not.
 
     The session itself is seen as its scope sees it, a sub-agent's as a whole when the scope sees the call that started
@@ -34,12 +35,13 @@ def reached(store: Store, key: Key, session: str, reach: Where) -> Key | None:
     if session == key.session:
         return key
     infos = {info.session: info for info in store.sessions(key.tenant, key.user)}
-    if "children" not in within(reach) or session not in infos:
+    within(reach)  # refuses a word that is none
+    if reach == "session" or session not in infos:
         return None
     whole = msgspec.structs.replace(key, session=session, scope="", sees="all")
     if (child := _top(session, infos, _lineage(key.session, infos))) and is_seen(store, key, child, infos):
         return whole
-    if "others" not in within(reach):
+    if reach != "user":
         return None
     if key.sees == "all":
         return whole

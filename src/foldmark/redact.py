@@ -56,7 +56,7 @@ _PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("secret_", r"secret_[0-9A-Za-z]{40,}", "notion-key"),
     ("sq0", r"sq0(?:atp|csp)-[0-9A-Za-z_-]{22,}", "square-key"),
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}", "age-key"),
-    # its first part may begin anywhere in a long word: bounded, or a text of nothing else takes the square of its length
+    # Its first part may begin anywhere in a long word: without a bound such a text takes the square of its length.
     (".eyJ", r"(?<![0-9A-Za-z_])eyJ[0-9A-Za-z_-]{8,2000}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{10,}", "jwt"),
     (":AA", r":AA[0-9A-Za-z_-]{33}", "telegram-token"),
     ("sig=", r"sig=[0-9A-Za-z%+/=]{30,}", "azure-signature"),

@@ -15,6 +15,8 @@ from foldmark.events import Event
 
 Where = Literal["covered", "session", "children", "others", "user"]
 WHERE = get_args(Where)
+Reach = Literal["session", "children", "user"]
+"""How far somebody may go who looks from one session: it alone, with its sub-agents, all sessions of its user."""
 ROLES = ("user", "assistant", "tool", "injected", "system")
 
 

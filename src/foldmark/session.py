@@ -43,7 +43,7 @@ from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import By, Hit, Loaded, Meaning
 from foldmark.saving import saved_by
-from foldmark.seeking import Sought, Where
+from foldmark.seeking import Reach, Sought, Where
 from foldmark.sharing import keyed
 from foldmark.store import Context, Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Occasion, Resolver, Summarizer
@@ -391,15 +391,15 @@ class Session:
 
     def load(
         self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
-        reach: Where | None = None, redact: bool = False,
+        reach: Reach | None = None, redact: bool = False,
     ) -> Loaded:  # fmt: skip
         """Open a ref: an event with its neighbours (`before` and `after` count events, or whole rounds), several events
         (`event:12-20`), a tool call with its result (`call:<id>`), lines or bytes of an artifact, or all that a
         compaction covers. At most `limit` characters of text a page, and of events as many as hold about that; `next`
         is the ref to go on.
 
-        What is opened is the original. With `redact` its secrets are labels, as the policy says. A `reach` (as `where`
-        of a search) allows only what that place holds, as the scope sees it: for refs that a model gives.
+        What is opened is the original. With `redact` its secrets are labels, as the policy says. A `reach`
+        (session, children or user) allows only what that holds, as the scope sees it: for refs that a model gives.
 
         Raises NotFound.
         """
@@ -412,7 +412,7 @@ class Session:
             brought(len(found.events), len(found.text))
         return found
 
-    def open(self, ref: str, *, reach: Where | None = None, redact: bool = False) -> Opened:
+    def open(self, ref: str, *, reach: Reach | None = None, redact: bool = False) -> Opened:
         """Open a body to look into it piece by piece with the functions of `foldmark.opening`: an artifact, the whole
         text of an event, the result of a call (`call:<id>`), or lines of one. Nothing is read yet, so it may have any
         size. `reach` and `redact` are those of `load`.

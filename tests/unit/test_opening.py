@@ -370,7 +370,7 @@ def test_a_reach_holds_for_what_is_opened_to_look_into() -> None:
         with pytest.raises(NotFound) as caught:
             session.open(ref, reach="children")
         assert str(caught.value) == f"Nothing is stored under {ref}. `foldmark search` finds refs that exist."
-    assert head(session.open(refs[0], reach="others"), 1).text == "line 1\n"
+    assert head(session.open(refs[0], reach="user"), 1).text == "line 1\n"
 
 
 # -- secrets

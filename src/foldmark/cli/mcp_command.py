@@ -12,7 +12,7 @@ from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.cli.place import Place
 from foldmark.errors import PolicyError
-from foldmark.seeking import Where
+from foldmark.seeking import Reach
 
 TOKEN = "FOLDMARK_MCP_TOKEN"
 """The environment variable with the token of the HTTP server: on the command line every process could read it."""
@@ -23,7 +23,7 @@ def mcp(
     host: Annotated[str, typer.Option("--host", help="Where to listen, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="On which port, with --http.", min=1, max=65_535)] = 8765,
     reach: Annotated[
-        Where, typer.Option("--reach", help="How far a search may go: session, children, others or user.")
+        Reach, typer.Option("--reach", help="How far a search and a ref may go: session, children or user.")
     ] = "children",
     db: Db = DEFAULT_DB,
     session: SessionId = "",

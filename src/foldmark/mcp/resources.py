@@ -15,7 +15,7 @@ from foldmark.events import Artifact, Event
 from foldmark.evidence import joined, opening
 from foldmark.refs import artifact_ref
 from foldmark.retrieval import Loaded
-from foldmark.seeking import Where
+from foldmark.seeking import Reach
 from foldmark.session import Session
 from foldmark.tools.answers import blocks_of
 
@@ -77,7 +77,7 @@ def _resource(event: Event, artifact: Artifact) -> Resource:
     )
 
 
-def opened(session: Session, reach: Where, uri: str) -> list[TextResourceContents]:
+def opened(session: Session, reach: Reach, uri: str) -> list[TextResourceContents]:
     """What stands behind an address, and where it goes on when it is long: a body as it is, events quoted as the load
     tool quotes them. Raises NotFound, also for what lies outside the reach."""
     ref, size = _QUERY.sub(_range, uri), 0

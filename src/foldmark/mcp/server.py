@@ -27,7 +27,7 @@ from mcp_types import Tool as McpTool
 
 from foldmark.errors import FoldmarkError, NotFound
 from foldmark.mcp.resources import TEMPLATES, listed, opened, sendable
-from foldmark.seeking import Where
+from foldmark.seeking import Reach
 from foldmark.session import Session
 from foldmark.tools import Tool, artifact_tools, recall_tools
 
@@ -41,12 +41,12 @@ INSTRUCTIONS = (
 )
 
 
-def recall_server(session: Whose, *, reach: Where = "children", name: str = "foldmark") -> Server[dict[str, Any]]:
+def recall_server(session: Whose, *, reach: Reach = "children", name: str = "foldmark") -> Server[dict[str, Any]]:
     """An MCP server with `session_search`, `session_load` and the artifact tools, and with `event://`, `artifact://`
     and `compaction://` resources.
 
-    `reach` is how far a search and a ref may go: "session", "children" (with its sub-agents, the default), "others" or
-    "user" (all sessions of the session's user). Every call reads the session as it is then; nothing is written.
+    `reach` is how far a search and a ref may go: "session", "children" (with its sub-agents, the default) or "user"
+    (all sessions of the session's user). Every call reads the session as it is then; nothing is written.
     """
     return Server(
         name,
@@ -71,13 +71,13 @@ def _session(whose: Whose, context: ServerRequestContext[Any]) -> Session:
     return whose if isinstance(whose, Session) else whose(context)
 
 
-def tools_of(session: Session, reach: Where) -> list[Tool]:
+def tools_of(session: Session, reach: Reach) -> list[Tool]:
     """All tools of the server."""
     return [*recall_tools(session, reach=reach), *artifact_tools(session, reach=reach)]
 
 
 async def _list_tools(
-    whose: Whose, reach: Where, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    whose: Whose, reach: Reach, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
 ) -> ListToolsResult:
     return ListToolsResult(tools=[_told(tool) for tool in tools_of(_session(whose, context), reach)])
 
@@ -90,7 +90,7 @@ def _told(tool: Tool) -> McpTool:
 
 
 async def _call_tool(
-    whose: Whose, reach: Where, context: ServerRequestContext[Any], params: CallToolRequestParams
+    whose: Whose, reach: Reach, context: ServerRequestContext[Any], params: CallToolRequestParams
 ) -> CallToolResult:
     tools = {tool.name: tool for tool in tools_of(_session(whose, context), reach)}
     tool = tools.get(params.name)
@@ -104,7 +104,7 @@ async def _call_tool(
 
 
 async def _list_resources(
-    whose: Whose, reach: Where, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    whose: Whose, reach: Reach, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
 ) -> ListResourcesResult:
     cursor = (params.cursor if params else None) or ""
     try:
@@ -121,7 +121,7 @@ async def _list_templates(
 
 
 async def _read_resource(
-    whose: Whose, reach: Where, context: ServerRequestContext[Any], params: ReadResourceRequestParams
+    whose: Whose, reach: Reach, context: ServerRequestContext[Any], params: ReadResourceRequestParams
 ) -> ReadResourceResult:
     try:
         contents = await to_thread.run_sync(opened, _session(whose, context), reach, params.uri)

@@ -16,7 +16,7 @@ from foldmark.events import images_of
 from foldmark.loading import Place, locate
 from foldmark.redact import Redactor
 from foldmark.refs import Ref, parse
-from foldmark.seeking import Where
+from foldmark.seeking import Reach, Where
 from foldmark.store import Key, Store
 
 STRETCH_BYTES = 1 << 20
@@ -87,7 +87,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_body(
-    store: Store, artifacts: Artifacts, key: Key, ref: str, *, reach: Where | None = None,
+    store: Store, artifacts: Artifacts, key: Key, ref: str, *, reach: Reach | None = None,
     redact: Redactor | None = None,
 ) -> Opened:  # fmt: skip
     """The body behind a ref: of an artifact, the whole text of an event (whether or not it left the event), or the

@@ -17,7 +17,7 @@ from foldmark.aio import AsyncSession
 from foldmark.errors import FoldmarkError
 from foldmark.evidence import joined, one_line, opening, quoted
 from foldmark.opening import Opened, Told, grep, head, query, read_lines, stat, table, tail, told
-from foldmark.seeking import Where
+from foldmark.seeking import Reach
 from foldmark.session import Session
 from foldmark.tools import asked
 from foldmark.tools.asked import Unclear
@@ -37,7 +37,7 @@ Look = Callable[[Opened, Mapping[str, Any], int], Told]
 
 
 def artifact_tools(
-    session: Session | AsyncSession, *, reach: Where = "children", names: Mapping[str, str] | None = None,
+    session: Session | AsyncSession, *, reach: Reach = "children", names: Mapping[str, str] | None = None,
     redact: bool = True,
 ) -> list[Tool]:  # fmt: skip
     """`artifact_stat`, `artifact_lines`, `artifact_grep`, `artifact_json` and `artifact_table` for a model: what a body
@@ -61,7 +61,7 @@ def artifact_tools(
 
 
 def _answer(
-    session: Session, arguments: Mapping[str, Any] | None, *, schema: Mapping[str, Any], look: Look, reach: Where,
+    session: Session, arguments: Mapping[str, Any] | None, *, schema: Mapping[str, Any], look: Look, reach: Reach,
     redact: bool,
 ) -> str:  # fmt: skip
     """What a look found, or the sentence that says what to write."""

@@ -15,7 +15,7 @@ from foldmark.evidence import one_line, quoted
 from foldmark.reach import within
 from foldmark.retrieval import By
 from foldmark.rounds import in_flight, newest_user
-from foldmark.seeking import WHERE, Where
+from foldmark.seeking import WHERE, Reach, Where
 from foldmark.session import Session
 from foldmark.tools import asked
 from foldmark.tools.answers import hits_text, loaded_text, no_hits
@@ -40,13 +40,13 @@ _PLACES: dict[Where, str] = {
 
 
 def recall_tools(
-    session: Session | AsyncSession, *, reach: Where = "children", names: Mapping[str, str] | None = None,
+    session: Session | AsyncSession, *, reach: Reach = "children", names: Mapping[str, str] | None = None,
     redact: bool = True,
 ) -> list[Tool]:  # fmt: skip
     """`session_search` and `session_load` for a model.
 
-    `reach` is the widest place that a search may look in and a ref may lead to: covered, session (both: this session's
-    lineage), children (and its sub-agents, the default), others or user (all sessions of the session's user).
+    `reach` is how far a search and a ref may go: "session" (its lineage), "children" (and its sub-agents, the default)
+    or "user" (all sessions of the session's user).
     `names` gives tools other names, by their own; a policy should know them then (`policy.recall` or a profile of role
     `recalls`), so that what they answer is not taken for something new. `redact` shows labels for secrets, as the
     policy says; False opens originals.
@@ -75,7 +75,7 @@ def _said(answer: Callable[[], str]) -> str:
         return f"Nothing was looked up, for the log could not be read ({one_line(words_of_error(error), 200)})."
 
 
-def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Where, load: str) -> str:
+def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, load: str) -> str:
     given = asked.read(arguments, list(_search_schema(reach)["properties"]))
     allowed = within(reach)
     where = _where_to_look(given, allowed)
@@ -118,7 +118,7 @@ def _own_words(session: Session) -> frozenset[int]:
     return frozenset(event.seq for event in (*asking, *([newest] if newest else [])))
 
 
-def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Where, search: str, *, redact: bool) -> str:
+def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, search: str, *, redact: bool) -> str:
     given = asked.read(arguments, list(_LOAD["properties"]))
     ref, call_id, lines = (asked.text(given, name) for name in ("ref", "call_id", "lines"))
     if bool(ref) == bool(call_id):
@@ -173,7 +173,7 @@ def _whole(description: str) -> dict[str, Any]:
     return {"type": "integer", "description": description}
 
 
-def _search_schema(reach: Where) -> dict[str, Any]:
+def _search_schema(reach: Reach) -> dict[str, Any]:
     allowed = within(reach)
     places = "; ".join(f"{one}: {_PLACES[one]}" for one in allowed)
     return {

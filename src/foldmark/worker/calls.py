@@ -39,7 +39,7 @@ class Calls:
         when a plain function made a coroutine. Cancelled, an async call ends; a plain one goes on, unheard."""
         if is_async(ask.model):
             return self.go_on(lambda: ask.model(ask))
-        return _in_thread(lambda: ask.model(ask))
+        return in_thread(lambda: ask.model(ask))
 
     def go_on(self, call: Callable[[], Any]) -> Future[Answered]:
         """Await what `call` returns."""
@@ -98,7 +98,8 @@ async def _held(call: Callable[[], Any]) -> Answered:
         return False, error
 
 
-def _in_thread(call: Callable[[], Any]) -> Future[Answered]:
+def in_thread(call: Callable[[], Any]) -> Future[Answered]:
+    """Call it in a thread of its own."""
     future: Future[Answered] = Future()
     future.set_running_or_notify_cancel()  # it cannot be cancelled any more, only left alone
 

@@ -21,6 +21,7 @@ from foldmark.reports import Attempt, Report
 from foldmark.session import Session
 from foldmark.store import Work
 from foldmark.worker.calls import Calls
+from foldmark.worker.embedding import Embedding
 from foldmark.worker.ending import begin, failed, settle
 from foldmark.worker.job import BrokenOff, Job, drive, named
 from foldmark.worker.means import Means
@@ -45,12 +46,19 @@ class Doing:
 
     def __init__(self, means: Means, calls: Calls) -> None:
         self.means, self.calls = means, calls
+        self._vectors = Embedding(means.store, means.embedder, means.job_timeout_seconds)
         self._jobs: set[Job] = set()
         self._lock = threading.Lock()
 
-    def next(self) -> Done | None:
-        """Do the oldest work that can be claimed; None: there is none. Raises what the store raises at the claim; what
-        goes wrong later is the work's own, but for an interrupt, which gives the lease back and is raised."""
+    @property
+    def count(self) -> int:
+        """How many works are in hand."""
+        return len(self._running())
+
+    def next(self, goes_on: Callable[[], bool] = lambda: True) -> Done | None:
+        """Do the oldest work that can be claimed; None: there is none. When it is settled, its session gets vectors, as
+        long as `goes_on`. Raises what the store raises at the claim; what goes wrong later is the work's own, but for
+        an interrupt, which gives the lease back and is raised."""
         means = self.means
         work = means.store.claim(means.clock(), means.lease_seconds)
         if work is None:
@@ -60,7 +68,9 @@ class Doing:
             if work.attempts > SILENT * means.most_attempts:  # perhaps it kills every process that has it
                 settle(means, job, GIVEN_UP)
                 return Done(failed(means, work, f"It was begun {work.attempts - 1} times and never came to its end."))
-            return Done(self._done(job))
+            done = Done(self._done(job))
+            self._vectors.give(work.key, job.stops, goes_on)
+            return done
 
     def break_off(self) -> None:
         """Let all that runs wait for no model any longer."""
@@ -77,6 +87,7 @@ class Doing:
         """What a forked process does first: nothing of what runs, runs here."""
         self._jobs, self._lock = set(), threading.Lock()
         self.calls.start_anew()
+        self._vectors.start_anew()
 
     # -- one work
 

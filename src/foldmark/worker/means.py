@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from foldmark.around import Around
 from foldmark.artifacts import Artifacts
+from foldmark.embedding import Embedder
 from foldmark.noticing import Notices
 from foldmark.store import Store
 from foldmark.summarizer import Resolver, Summarizer
@@ -26,3 +27,4 @@ class Means(NamedTuple):
     around: Around | None
     notices: Notices
     clock: Callable[[], float]
+    embedder: Embedder | None = None

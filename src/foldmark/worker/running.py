@@ -17,6 +17,7 @@ from weakref import WeakSet
 from foldmark.around import Around
 from foldmark.artifacts import Artifacts
 from foldmark.asking import Model
+from foldmark.embedding import Embedder
 from foldmark.errors import PolicyError
 from foldmark.lineage import finite
 from foldmark.noticing import Notices
@@ -55,6 +56,9 @@ class Worker:
 
     `on_report` gets the report of every attempt, `observer` everything (Report | Raised); what they raise is logged.
     `around` sees each plan before it is carried out, as with `Session`.
+    With an `embedder` (`foldmark.embedding`) the session of a settled work then gets the vectors that it lacks. After
+    `job_timeout_seconds`, or once the worker ends, no batch is begun, and none may take longer. Nothing of the work is
+    changed by it; what fails is logged once for each kind.
     `clock` gives Unix seconds. Raises PolicyError for options that make no sense.
     """
 
@@ -63,7 +67,7 @@ class Worker:
         model: Model | Sequence[Model] | None = None, summarizer: Summarizer | Resolver | None = None,
         workers: int = 2, lease_seconds: float = 120.0, poll_seconds: float = 0.5, job_timeout_seconds: float = 60.0,
         most_attempts: int = 5, on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None,
-        around: Around | None = None, clock: Callable[[], float] = time.time,
+        around: Around | None = None, clock: Callable[[], float] = time.time, embedder: Embedder | None = None,
     ) -> None:  # fmt: skip
         for name, number in {"workers": workers, "most_attempts": most_attempts}.items():
             _need(name, number, isinstance(number, int) and number > 0, "a whole number, 1 or more")
@@ -75,6 +79,7 @@ class Worker:
         means = Means(
             store, store.artifacts if artifacts is None else artifacts, policy, chosen(model, summarizer, sync=False),
             lease_seconds, job_timeout_seconds, most_attempts, around, Notices(on_report, observer), self._clock,
+            embedder,
         )  # fmt: skip
         self._doing = Doing(means, Calls())
         self._shift: _Shift | None = None
@@ -148,6 +153,11 @@ class Worker:
         """What waits in the store, of all tenants."""
         return self.store.backlog(self._clock())
 
+    @property
+    def busy(self) -> int:
+        """How many works this worker has in hand: being done, or settled and their sessions getting vectors."""
+        return self._doing.count
+
     def _start_anew(self) -> None:
         self._lock, self._shift = threading.Lock(), None
         self._doing.start_anew()
@@ -216,7 +226,7 @@ class _Shift:
         """(what was done, how many times in a row the store could not be asked). Nothing ends the thread: an interrupt
         out of a model's code is no interrupt of the worker."""
         try:
-            return self._doing.next(), 0
+            return self._doing.next(lambda: self._phase != "over"), 0
         except BaseException:
             _log.warning("The worker could not go on, and tries again.", exc_info=True)
             return None, min(trouble + 1, 10)
