@@ -3,11 +3,11 @@
     python -m bench.answers                          # the scripted run: no model, a minute
     python -m bench.answers --model gguf:qwen.gguf --cases 12 --out answers.jsonl   # a real model, with transcripts
 
-The sessions are real histories with planted facts (`planting`), and only facts are asked for that stand in front of
-the last 20,000 tokens. The asker sees an overview of at most 500 tokens, the question and the two tools: nothing else
-of the history. The scripted asker has no wit at all: it searches with the question as it stands, opens the first hits,
-and is taken to answer when what it has read states the fact; so the run shows what the tools put before a model, no
-more. A real model chooses its steps itself, bound to a JSON schema, and its last words are judged.
+The sessions are real histories with planted facts (`planting`). Asked for are all of them; a real model is asked only
+for facts in front of the last 20,000 tokens. The asker sees an overview of at most 500 tokens, the question and the two
+tools: nothing else of the history. The scripted asker has no wit at all: it searches with the question as it stands,
+opens the first hits, and is taken to answer when what it has read states the fact; so the run shows what the tools put
+before a model, no more. A real model chooses its steps itself, bound to a JSON schema, and its last words are judged.
 """
 
 from __future__ import annotations
@@ -52,21 +52,24 @@ ASKED_AGAIN = "You asked this before and have what it says. Answer, or look for 
 
 
 class Case(NamedTuple):
-    """A question whose fact stands in front of the last tokens of its session."""
+    """A question; `in_last`: an event of the last LAST_TOKENS tokens states its fact."""
 
     name: str
     made: Planting
     fact: Planted
     asked: Asked
+    in_last: bool
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one case. `answered`: the fact was answered (scripted: read); `steps` are (tool, input, output)."""
+    """What came of one case. `shown`: what was read states the fact; `answered`: the last words do (scripted: the
+    same); `steps` are (tool, input, output)."""
 
     case: str
     question: str
     expected: str
     in_last: bool
+    shown: bool
     answered: bool
     answer: str
     tokens: int
@@ -79,29 +82,30 @@ Step = Callable[[str, Sequence[tuple[str, str, str]]], tuple[str, str]]
 
 
 def cases(names: Sequence[str], seeds: Sequence[int]) -> Iterator[Case]:
-    """The facts that no event of the last LAST_TOKENS tokens states."""
+    """Every planted fact that an event states (a later plant may have cut one apart)."""
     for history in load(names):
         for seed in seeds:
             made = planted(history, seed)
-            hidden = set(_before_the_end(made))
+            end = set(_end(made))
             for fact in made.facts:
                 asked = ask(fact)
                 holders = {seq for seq, text in made.texts.items() if states(text, fact, asked)}
-                if holders and holders <= hidden:
-                    yield Case(f"{history.name}, {seed}", made, fact, asked)
+                if holders:
+                    yield Case(f"{history.name}, {seed}", made, fact, asked, bool(holders & end))
 
 
-def _before_the_end(made: Planting) -> Iterator[int]:
-    """The events in front of the last tokens; an event that stands in both counts as seen."""
+def _end(made: Planting) -> Iterator[int]:
+    """The events of the last tokens; the one that is cut by their beginning counts as seen whole."""
     left = LAST_TOKENS
     for seq in sorted(made.texts, reverse=True):
         if left <= 0:
-            yield seq
+            return
+        yield seq
         left -= count(made.texts[seq])
 
 
-def run(case: Case, step: Step, *, judge: Callable[[str, str], str]) -> Run:
-    """Ask until an answer comes; `judge` is given the answer and all that was read, and returns what is judged."""
+def run(case: Case, step: Step, *, is_model: bool) -> Run:
+    """Ask until an answer comes."""
     tools = {tool.name: tool for tool in recall_tools(case.made.session)}
     start, steps = time.perf_counter(), []
     answer = ""
@@ -113,11 +117,11 @@ def run(case: Case, step: Step, *, judge: Callable[[str, str], str]) -> Run:
         again = (name, given) in {(tool, earlier) for tool, earlier, _ in steps}
         steps.append((name, given, ASKED_AGAIN if again else _use(tools, name, given)))
     read = "\n".join(output for _, _, output in steps)
-    judged = fold(judge(answer, read))
-    answered = states(judged, case.fact, case.asked) if not answer else fold(case.asked.answer) in judged
+    shown = states(fold(read), case.fact, case.asked)
+    answered = fold(case.asked.answer) in fold(answer) if is_model else shown
     return Run(
-        case=case.name, question=case.asked.natural, expected=case.asked.answer, in_last=False, answered=answered,
-        answer=answer, tokens=count(read), seconds=round(time.perf_counter() - start, 2), steps=tuple(steps),
+        case=case.name, question=case.asked.natural, expected=case.asked.answer, in_last=case.in_last,
+        shown=shown, answered=answered, answer=answer, tokens=count(read), seconds=round(time.perf_counter() - start, 2), steps=tuple(steps),
     )  # fmt: skip
 
 
@@ -174,22 +178,26 @@ def _schema(*, only_answer: bool) -> dict[str, Any]:
 
 
 def report(runs: Sequence[Run]) -> None:
-    print(
-        f"\n| asked of what stands in front of the last {LAST_TOKENS:,} tokens | questions | in the last tokens | ",
-        end="",
-    )
-    print("answered with two tools and an overview | tool calls, median | tokens read, median |")
-    print("|---|---:|---:|---:|---:|---:|")
+    print(f"\n| facts asked for | questions | in the last {LAST_TOKENS:,} tokens | ", end="")
+    print("answered with an overview and two tools | of those in front of the last tokens: answered | ", end="")
+    print("shown to the asker | tool calls, median | tokens read, median |\n|---|---:|---:|---:|---:|---:|---:|---:|")
     groups: dict[str, list[Run]] = {"**all**": list(runs)}
     for one in runs:
         groups.setdefault(one.case.split(",")[0], []).append(one)
     for name, found in groups.items():
-        answered = sum(one.answered for one in found)
-        calls, tokens = (
-            median(values) for values in ([len(one.steps) for one in found], [one.tokens for one in found])
-        )
-        share = f" ({100 * answered / len(found):.1f}%)" if len(found) >= 100 else ""
-        print(f"| {name} | {len(found)} | 0 | {answered}{share} | {calls:g} | {tokens:,.0f} |")
+        early = [one for one in found if not one.in_last]
+        cells = (
+            str(len(found)), _share(sum(one.in_last for one in found), len(found)),
+            _share(sum(one.answered for one in found), len(found)),
+            f"{_share(sum(one.answered for one in early), len(early))} of {len(early)}",
+            _share(sum(one.shown for one in found), len(found)),
+            f"{median(len(one.steps) for one in found):g}", f"{median(one.tokens for one in found):,.0f}",
+        )  # fmt: skip
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def _share(count_: int, of: int) -> str:
+    return f"{count_} ({100 * count_ / of:.1f}%)" if of >= 100 else str(count_)
 
 
 def main() -> None:
@@ -203,13 +211,15 @@ def main() -> None:
     if not DATA.exists():
         sys.exit(f"skipped: the histories are not here ({DATA}); set FOLDMARK_SHARED to the folder that holds data/")
     found = list(cases(options.histories, options.seeds))
+    if options.model:
+        found = [case for case in found if not case.in_last]
     if options.cases:
         found = random.Random(5).sample(found, min(options.cases, len(found)))
     model = _model(options.model) if options.model else None
     runs = []
     for case in found:
         step = asking(model, case.made.session.overview(tokens=OVERVIEW_TOKENS)) if model else scripted
-        runs.append(run(case, step, judge=(lambda answer, read: answer) if model else (lambda answer, read: read)))
+        runs.append(run(case, step, is_model=model is not None))
         if options.out:
             with options.out.open("a", encoding="utf-8") as file:
                 file.write(msgspec.json.encode(runs[-1]).decode() + "\n")

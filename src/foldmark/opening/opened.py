@@ -16,7 +16,7 @@ from foldmark.events import images_of
 from foldmark.loading import Place, locate
 from foldmark.redact import Redactor
 from foldmark.refs import Ref, parse
-from foldmark.seeking import Reach, Where
+from foldmark.seeking import Reach
 from foldmark.store import Key, Store
 
 STRETCH_BYTES = 1 << 20
