@@ -186,10 +186,10 @@ def search(
     asked, sought = question(query, now), bounded(store, key, sought)
     finding = store.find(key, asked.terms, sought=sought)
     if meaning is None:
-        return snippets(rank(finding, asked)[: max(0, limit)], asked)
+        return snippets(rank(finding, asked, max(0, limit)), asked)
     candidates, remark = meaning.judged(store, key, asked, finding, sought)
     told(remark)
-    return snippets(chosen(candidates)[: max(0, limit)], asked)
+    return snippets(chosen(candidates, max(0, limit)), asked)
 
 
 def load(

@@ -92,7 +92,7 @@ def _hits(store: Store, view: View, newest: Event, recall: Recall) -> list[Hit]:
     sought = bounded(store, view.key, Sought(where=recall.preload_where, without=shown))
     if not asked.terms:
         return []
-    return snippets(rank(store.find(view.key, asked.terms, sought=sought), asked)[:MOST_HITS], asked)
+    return snippets(rank(store.find(view.key, asked.terms, sought=sought), asked, MOST_HITS), asked)
 
 
 def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Preloaded:

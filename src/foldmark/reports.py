@@ -177,6 +177,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return billed.cache_read / billed.input if billed.input else None
 
 
+BY_WORDS = "by words alone"
+"""How the remark on a search begins for which no vectors could be used, though an embedder was given."""
+
+
 class Looked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One search or load: `what`, how many hits or events it brought, the characters of their text, how long it took.
     Never the query, never text. `remark` says where a search was by words alone, or by vectors of a part alone, though

@@ -16,9 +16,11 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
+import httpx2
 import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
 
@@ -270,6 +272,16 @@ def test_over_http_a_token_keeps_strangers_out() -> None:
             assert client.post("/mcp", json={}, headers=headers).status_code == 401
         known = client.post("/mcp", json={}, headers={"Authorization": "Bearer s3cret-token"})
         assert known.status_code != 401
+
+
+def test_a_client_that_carries_the_token_is_served() -> None:
+    async def ask(url: str) -> Any:
+        async with httpx2.AsyncClient(headers={"Authorization": "Bearer s3cret-token"}) as http:
+            async with Client(streamable_http_client(url, http_client=http)) as client:
+                return await client.call_tool("session_search", {"query": "staging host"})
+
+    with serving(http_app(recall_server(told()), token="s3cret-token")) as url:
+        assert "quiet-heron" in text_of(asyncio.run(ask(url)))
 
 
 def test_a_page_of_another_origin_is_refused() -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from foldmark import Policy, Reply, Session
-from foldmark.errors import PolicyError
-from foldmark.events import Usage
+from foldmark.embedding import Embedder
+from foldmark.errors import EmbedderFailed, PolicyError
+from foldmark.events import Usage, user
 from foldmark.failures import RULES
 from foldmark.prices import Money, Price
 from foldmark.reports import Call, Change, Looked, Raised, Report
@@ -194,12 +196,33 @@ def test_what_our_reports_know_beyond_the_article_goes_out_too() -> None:
     assert sink.sum("session_look_found") == 0
 
 
+def test_a_search_that_went_without_its_embedder_is_counted_apart_and_no_word_of_why_goes_out() -> None:
+    """By the remarks that searches really make: with pieces that have no vector, and with an embedder that fails."""
+    sink = seen()
+    for call in (lambda texts: [[1.0]] * len(texts), lambda texts: 1 / 0):
+        embedder = Embedder(id="secret-id", call=call, dimension=1)
+        session = Session("s", embedder=embedder, observer=sink.observer)
+        session.record(user("The zebra is in the zoo."))
+        session.search("zebra")  # part: it has no vector yet; none: the embedder fails
+        with suppress(EmbedderFailed):
+            session.embed()
+        session.search("zebra")  # whole; none
+    Session("t", observer=sink.observer).search("zebra")  # without an embedder there is nothing to say
+    assert sink.sum("session_search_total", vectors="part") == 1
+    assert sink.sum("session_search_total", vectors="none") == 2
+    assert sink.sum("session_search_total") == 5
+    out = json.dumps([sink.points(metric.name) for metric in sink.found()])
+    assert "secret-id" not in out
+    assert "alone" not in out
+
+
 def test_every_metric_of_the_table_can_be_seen_with_its_unit_and_only_its_attributes() -> None:
     """A metric that nothing feeds would be a promise that is not kept."""
     losing = msgspec.structs.replace(APPLIED, money=Money(price=PRICE, call=10.0, rewrite=5.0, saving=-1.0))
     failing = msgspec.structs.replace(APPLIED, outcome="failed", failure="invalid", calls=())
     intra = msgspec.structs.replace(APPLIED, run="intra_run")
     looks = [Looked(what=what, session="s") for what in ("search", "load")]
+    looks += [Looked(what="search", session="s", remark="by words alone: no vectors")]
     work = [Raised(what=what, session="s") for what in ("raised", "claimed")]
     everything = (APPLIED, losing, failing, intra, *looks, *work)
     sink = seen(*everything, attributes=LABELS, provider="openai", backlog=lambda: Backlog(dirty=1))

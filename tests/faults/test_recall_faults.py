@@ -297,9 +297,6 @@ def test_a_secret_that_a_search_hides_is_hidden_by_a_load_far_from_where_it_is_n
     assert PASSWORD not in found[name]({"ref": "artifact:3#L3990-3995"})
 
 
-@pytest.mark.xfail(
-    strict=True, reason="retrieval/reasons.py: a part of an identifier that stands there is told as all of it"
-)
 def test_a_reason_names_no_word_that_does_not_stand_there() -> None:
     session = with_result("Build 1 of the zebra is ready.")
     [hit] = session.search("hunter2abc1")

@@ -14,6 +14,7 @@ from foldmark.cli.artifact_command import artifact
 from foldmark.cli.clean_command import gc
 from foldmark.cli.compacting import Asked, compact_session, compact_transcript
 from foldmark.cli.edit_command import edit, undo
+from foldmark.cli.embed_command import embed
 from foldmark.cli.endings import EXIT_CODES, fail
 from foldmark.cli.files import check_folder, write_whole
 from foldmark.cli.history_command import history
@@ -216,6 +217,7 @@ app.command()(edit)
 app.command()(undo)
 app.command()(mcp)
 app.command()(search)
+app.command()(embed)
 app.command()(load)
 app.add_typer(artifact)
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from foldmark.cli.terminal import say_json, terminal, whoever_reads
-from foldmark.errors import BudgetExceeded, FoldmarkError, SummaryError
+from foldmark.errors import BudgetExceeded, EmbedderFailed, FoldmarkError, SummaryError
 
 EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffective": 3, "failed": 4}
 """0 done or nothing to do · 2 bad input · 3 ineffective (due, and nothing could be gained) · 4 failed."""
@@ -25,7 +25,7 @@ def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
     message = str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'the file'} cannot be read or written: {error.strerror or error}."
-    code = 4 if isinstance(error, BudgetExceeded | SummaryError) else 2
+    code = 4 if isinstance(error, BudgetExceeded | EmbedderFailed | SummaryError) else 2
     if as_json:
         outcome = {"outcome": "failed"} if code == 4 else {}
         whoever_reads(lambda: say_json({**outcome, "error": type(error).__name__, "message": message}))

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.cli.place import Place
+from foldmark.cli.terminal import terminal
 from foldmark.errors import PolicyError
 from foldmark.seeking import Reach
 
@@ -25,6 +27,7 @@ def mcp(
     reach: Annotated[
         Reach, typer.Option("--reach", help="How far a search and a ref may go: session, children or user.")
     ] = "children",
+    embedder: EmbedderName = "",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     scope: ScopeKey = "",
@@ -33,7 +36,11 @@ def mcp(
     """Serve search and load to an agent over MCP. With --http the token in FOLDMARK_MCP_TOKEN guards it."""
     with told(False):
         serving = _serving()
-        server = serving.recall_server(Place(db, session).open(scope=scope, sees=sees), reach=reach)
+        chosen = embedder_of(embedder)
+        if note := note_of(chosen):
+            terminal(errors=True).tell(f"note: {note}", "yellow")
+        opened = Place(db, session).open(scope=scope, sees=sees, embedder=chosen)
+        server = serving.recall_server(opened, reach=reach)
         if http:
             serving.serve_http(server, host=host, port=port, token=os.environ.get(TOKEN, ""))
         else:

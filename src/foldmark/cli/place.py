@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from foldmark.artifacts import FileArtifacts
+from foldmark.embedding import Embedder
 from foldmark.errors import NotFound, PolicyError
 from foldmark.policy import PRESETS, Policy
+from foldmark.reports import Observer
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
 from foldmark.store import Key, Sees, SessionInfo, Store
@@ -38,15 +40,16 @@ class Place:
         return self._store
 
     def open(
-        self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None, policy: Policy | None = None
-    ) -> Session:
+        self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None, policy: Policy | None = None,
+        embedder: Embedder | None = None, observer: Observer | None = None,
+    ) -> Session:  # fmt: skip
         """The session meant, under the policy it was last compacted with (or under `policy`), as that scope sees it (by
         default the whole). Raises NotFound, PolicyError."""
         info = self.info()
         key = _scope_of(self.store(), Key(session=info.session, tenant=TENANT, user=USER), scope, _sees(sees))
         return Session(
             info.session, store=self.store(), policy=policy or aimed(info.meta, remembered(info.meta)),
-            summarizer=summarizer, scope=key.scope, sees=key.sees,
+            summarizer=summarizer, scope=key.scope, sees=key.sees, embedder=embedder, observer=observer,
         )  # fmt: skip
 
     def info(self) -> SessionInfo:

@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.cli.output import print_scope
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.errors import PolicyError
+from foldmark.reports import Looked, Observation
 from foldmark.retrieval import Hit
 from foldmark.seeking import ROLES, Where
 from foldmark.tools import asked
@@ -52,6 +54,7 @@ def search(
     ] = None,
     since: Annotated[str, typer.Option("--since", help=_WHEN)] = "",
     until: Annotated[str, typer.Option("--until", help="The same, to its end.")] = "",
+    embedder: EmbedderName = "",
     db: Db = DEFAULT_DB,
     session: SessionId = "",
     scope: ScopeKey = "",
@@ -63,8 +66,13 @@ def search(
         limits = limits_of(role, tool, file, branch, since, until)
         if not query.strip() and not limits:
             raise PolicyError("search: say what to look for, or limit it: --role, --tool, --file, --since and others.")
-        opened = Place(db, session).open(scope=scope, sees=sees)
+        seen: list[Observation] = []
+        chosen = embedder_of(embedder)
+        opened = Place(db, session).open(scope=scope, sees=sees, embedder=chosen, observer=seen.append)
         hits = opened.search(query, limit=limit, where=where, **limits)
+    for note in (note_of(chosen), *(one.remark for one in seen if isinstance(one, Looked))):
+        if note:
+            terminal(errors=True).tell(f"note: {note}", "yellow")
     if as_json:
         say_json([hit_json(hit) for hit in hits])
     else:

@@ -35,11 +35,11 @@ def _model(name: str, window: int | None) -> Any:
 
 
 def _openai(which: str, options: dict[str, Any]) -> Any:
-    return models.openai(_client("openai", "OpenAI"), which, **options)
+    return models.openai(client("openai", "OpenAI"), which, **options)
 
 
 def _anthropic(which: str, options: dict[str, Any]) -> Any:
-    return models.anthropic(_client("anthropic", "Anthropic"), which, **options)
+    return models.anthropic(client("anthropic", "Anthropic"), which, **options)
 
 
 def _gguf(which: str, options: dict[str, Any]) -> Any:
@@ -48,16 +48,16 @@ def _gguf(which: str, options: dict[str, Any]) -> Any:
     return models.gguf(which, **options)
 
 
-def _client(package: str, name: str) -> Any:
-    """A client as its environment variables say."""
+def client(package: str, name: str, option: str = "--summarizer") -> Any:
+    """A client as its environment variables say. Raises PolicyError, which names the option that wants it."""
     try:
         module = import_module(package)
     except ImportError as error:
-        raise PolicyError(f"--summarizer {package}:… needs `pip install foldmark[{package}]`.") from error
+        raise PolicyError(f"{option} {package}:… needs `pip install foldmark[{package}]`.") from error
     try:
         return getattr(module, name)()
     except Exception as error:
-        raise PolicyError(f"--summarizer {package}:… cannot be used: {str(error).splitlines()[0][:200]}") from error
+        raise PolicyError(f"{option} {package}:… cannot be used: {str(error).splitlines()[0][:200]}") from error
 
 
 _MAKERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {"openai": _openai, "anthropic": _anthropic, "gguf": _gguf}

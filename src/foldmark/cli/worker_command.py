@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from foldmark.cli.embedders import EmbedderName, embedder_of
 from foldmark.cli.endings import EXIT_CODES, INTERRUPTED, told
 from foldmark.cli.options import DEFAULT_DB, Db, SummarizerName, SummaryWindow
 from foldmark.cli.place import Place
@@ -36,6 +37,7 @@ def work(
     ] = False,
     summarizer: SummarizerName = "",
     summary_window: SummaryWindow = None,
+    embedder: EmbedderName = "",
     poll_seconds: Annotated[float, typer.Option("--poll-seconds", help="How often to look for work.")] = 0.5,
     job_timeout_seconds: Annotated[
         float, typer.Option("--job-timeout-seconds", help="What all model calls of one job may take together.")
@@ -57,7 +59,7 @@ def work(
         worker = Worker(
             Place(db, "").store(), summarizer=summarizer_of(summarizer, summary_window), workers=workers,
             lease_seconds=lease_seconds, poll_seconds=poll_seconds, job_timeout_seconds=job_timeout_seconds,
-            on_report=speaker.hear, observer=bell.hear,
+            on_report=speaker.hear, observer=bell.hear, embedder=embedder_of(embedder),
         )  # fmt: skip
         code = _once(worker, speaker) if once else _on(worker, bell, speaker, drain=drain, leaves=no_drain)
     raise typer.Exit(code)
@@ -85,7 +87,7 @@ def _once(worker: Worker, speaker: Speaker) -> int:
         try:
             report = worker.run_once()
         except KeyboardInterrupt:
-            terminal(errors=True).tell("stopped; the work is given back")
+            terminal(errors=True).tell("stopped; what was not done is given back")
             return INTERRUPTED
     if report is None:
         speaker.say(f"nothing to do; {backlog_text(worker.backlog())}")
@@ -111,9 +113,9 @@ def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: b
 
 
 def _drained(worker: Worker, bell: _Bell) -> bool:
-    """Wait until nothing can be claimed and nothing runs here; False: a signal came first. A work whose session was
-    deleted may end without a word, so what runs here must have a lease too."""
-    while (waiting := worker.backlog()).oldest_seconds > 0 or (bell.running and waiting.leased):
+    """Wait until nothing can be claimed and nothing runs here, nor gets its vectors; False: a signal came first. A work
+    whose session was deleted may end without a word, so what runs here must have a lease too."""
+    while (waiting := worker.backlog()).oldest_seconds > 0 or (bell.running and waiting.leased) or worker.busy:
         if bell.wait(LOOK_SECONDS):
             return False
     return True

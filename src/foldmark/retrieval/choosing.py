@@ -6,7 +6,10 @@ Knows nothing of how scores come about.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from foldmark.seeking import Found
@@ -39,9 +42,12 @@ class Scored(Protocol):
 S = TypeVar("S", bound=Scored)
 
 
-def in_turn(scored: Sequence[S]) -> list[S]:
-    """Candidates, best first, the newer first among equals; whatever order they come in."""
-    return _spread(_distinct(sorted(scored, key=_order)))
+def in_turn(scored: Sequence[S], limit: int | None = None) -> list[S]:
+    """Candidates, best first, the newer first among equals; whatever order they come in. At most `limit`, the same ones
+    as without: what comes behind is not even compared."""
+    ordered = sorted(scored, key=_order)
+    sessions, passages = {one.found.session for one in ordered}, _distinct(ordered)
+    return list(islice(_spread(passages, sessions) if len(sessions) > 1 else passages, limit))
 
 
 def _order(one: Scored) -> tuple[float, float, int, str, int]:
@@ -53,25 +59,23 @@ def _rest(one: Scored) -> tuple[str, int]:
     return one.found.session, one.found.piece.order
 
 
-def _distinct(ordered: Sequence[S]) -> list[S]:
+def _distinct(ordered: Iterable[S]) -> Iterator[S]:
     """One per event, and passages that say the same once: the first of them."""
-    out: list[S] = []
     events: set[tuple[str, int]] = set()
     passages: set[tuple[str, ...]] = set()
     near: list[frozenset[str]] = []
     for one in ordered:
-        event, passage = (one.found.session, one.found.event.seq), _passage(one)
-        if event in events or passage in passages:
+        event = one.found.session, one.found.event.seq
+        if event in events or (passage := _passage(one)) in passages:
             continue
-        told = frozenset(passage)
-        if len(out) < _COMPARED and any(_alike(told, other) for other in near):
-            continue
+        if len(near) < _COMPARED:
+            told = frozenset(passage)
+            if any(_alike(told, other) for other in near):
+                continue
+            near.append(told)
         events.add(event)
         passages.add(passage)
-        if len(near) < _COMPARED:
-            near.append(told)
-        out.append(one)
-    return out
+        yield one
 
 
 def _passage(one: Scored) -> tuple[str, ...]:
@@ -89,23 +93,28 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return not any(any(map(str.isdigit, word)) for word in one ^ other)
 
 
-def _spread(ordered: Sequence[S]) -> list[S]:
-    """Of several sessions none fills the first places alone where another matches nearly as well."""
-    queues: dict[str, list[S]] = {}
-    for one in ordered:
-        queues.setdefault(one.found.session, []).append(one)
-    if len(queues) < 2:
-        return list(ordered)
-    place = {id(one): at for at, one in enumerate(ordered)}
-    taken = dict.fromkeys(queues, 0)
-    out: list[S] = []
-    while queues:
-        session = min(queues, key=lambda name: (-_worth(queues[name][0], taken[name]), place[id(queues[name][0])]))
-        out.append(queues[session].pop(0))
-        taken[session] += 1
-        if not queues[session]:
-            del queues[session]
-    return out
+def _spread(ordered: Iterator[S], sessions: Collection[str]) -> Iterator[S]:
+    """Of several sessions none fills the first places alone where another matches nearly as well. A candidate is taken
+    from `ordered` only while it may come before those that wait."""
+    queues: dict[str, deque[tuple[int, S]]] = {name: deque() for name in sessions}
+    taken = dict.fromkeys(sessions, 0)
+    heads: list[tuple[float, int, str]] = []  # the first of each queue: worth (negative), place, session
+    coming = enumerate(ordered)
+    following = next(coming, None)
+    while following or heads:
+        if following and (not heads or -heads[0][0] < _worth(following[1], min(taken.values()))):
+            session = following[1].found.session
+            queues[session].append(following)
+            following = next(coming, None)
+            is_head = len(queues[session]) == 1
+        else:
+            session = heappop(heads)[2]
+            taken[session] += 1
+            yield queues[session].popleft()[1]
+            is_head = bool(queues[session])
+        if is_head:
+            place, one = queues[session][0]
+            heappush(heads, (-_worth(one, taken[session]), place, session))
 
 
 def _worth(one: Scored, taken: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,6 +12,7 @@ from foldmark.dates import stamp
 from foldmark.retrieval.asking import Question
 from foldmark.seeking import Found, is_said
 from foldmark.words import words
+from foldmark.words.folding import MARKS
 
 Counts = dict[str, float]
 """term -> how often, weak places for less than one."""
@@ -21,8 +22,12 @@ _ASKS = re.compile(r"[?？؟]\W*$")
 LONG_LINE = 400
 """A longer line is judged by its sentences, or by stretches of about half as much."""
 
-
 _NOTHING: Counts = {}
+_NOBODY: frozenset[str] = frozenset()
+_IN_NAME = rf"[\w{MARKS}./\\:@-]"
+_STRETCH, _LETTER = re.compile(rf"{_IN_NAME}+"), re.compile(_IN_NAME)
+_WIDE = re.compile(r"[^\x00-\x7f]")
+_KELVIN = "\u212a"  # the one wide letter whose lower case is ASCII
 
 
 class Unit(NamedTuple):
@@ -34,8 +39,9 @@ class Unit(NamedTuple):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A piece with the places of a query's terms. `units` are all its units, `hits` the numbers of those that hold any;
-    `head`, `day` and `speaker` the terms of the call it answers, of its day and of who speaks ("Ann: ...")."""
+    """A piece with the places of a query's terms. `units` are all its units (of a piece without any term the first
+    two), `hits` the numbers of those that hold any; `head`, `day` and `speaker` the terms of the call it answers, of its
+    day and of who speaks ("Ann: ...")."""
 
     found: Found
     units: tuple[Unit, ...]
@@ -60,51 +66,71 @@ class Counter:
     def count(self, found: Found) -> Counted:
         """The places of the terms in one piece."""
         piece, said = found.piece, is_said(found.event)
-        units = tuple(self._units(piece.text))
+        units = self._units(piece.text)
+        hits = tuple(number for number, unit in enumerate(units) if unit.counts)
+        speaker = self.terms.intersection(words(speaker_of(found))) if said and hits else _NOBODY
         return Counted(
-            found, units, tuple(number for number, unit in enumerate(units) if unit.counts),
-            summed([unit.counts for unit in units]), self.counts(piece.head), self._day(found.time),
-            self.terms.intersection(words(speaker_of(found))), said,
-            said and _ASKS.search(piece.text) is not None,
+            found, units, hits, summed([units[number].counts for number in hits]), self.counts(piece.head),
+            self._day(found.time), speaker, said, said and _ASKS.search(piece.text) is not None,
         )  # fmt: skip
 
-    def _units(self, text: str) -> list[Unit]:
+    def _units(self, text: str) -> tuple[Unit, ...]:
+        """All of them, or the first two where no line may hold a term: such a piece is judged by what is beside it."""
+        by_line = self._by_line(text)
+        lines = text.split("\n") if by_line else text.split("\n", 2)[:2]
         out: list[Unit] = []
-        worth = self._worth(text)
-        for number, line in enumerate(text.split("\n")):
+        for number, line in enumerate(lines):
+            counts = by_line.get(number)
             if len(line) <= LONG_LINE:
-                held = worth is None or number in worth
-                out.append(Unit(number, line, self.counts(line) if held else _NOTHING))
+                out.append(Unit(number, line, counts or _NOTHING))
             else:
-                out += [Unit(number, part, self.counts(part)) for part in _cut(line)]
+                out += [Unit(number, part, _NOTHING if counts is None else self.counts(part)) for part in _cut(line)]
+        return tuple(out if by_line else out[:2])
+
+    def _by_line(self, text: str) -> dict[int, Counts]:
+        """The terms of lines, of those alone that may hold any."""
+        out: dict[int, Counts] = {}
+        number, at = 0, 0
+        for start, end in self._stretches(text):
+            number, at = number + text.count("\n", at, start), start
+            counts = out.setdefault(number, {})
+            for word in words(text[start:end]):
+                if word in self.terms:
+                    counts[word] = counts.get(word, 0.0) + 1.0
         return out
 
-    def _worth(self, text: str) -> set[int] | None:
-        """The lines worth cutting into words, None for all: most hold no term, which their letters tell at once."""
+    def _stretches(self, text: str) -> Iterator[tuple[int, int]]:
+        """The names and words of a text that may give a term, whole. Few do, which their letters tell at once; what is
+        not ASCII has other spellings and always may."""
+        lowered = text.lower()
+        if len(lowered) != len(text) or _KELVIN in text:  # the letters do not stand where they stood
+            yield from (found.span() for found in _STRETCH.finditer(text))
+            return
+        places = [found.start() for found in self._starts.finditer(lowered)]
         if not text.isascii():
-            return None
-        lowered, out, number, at = text.lower(), set[int](), 0, 0
-        for match in self._starts.finditer(lowered):
-            number += lowered.count("\n", at, match.start())
-            at = match.start()
-            out.add(number)
-        return out
+            places = sorted((*places, *(found.start() for found in _WIDE.finditer(text))))
+        end = 0
+        for place in places:
+            if place >= end and (found := _STRETCH.match(text, place)):
+                start, end = _begin(text, place, end), found.end()
+                yield start, end
 
     def counts(self, text: str) -> Counts:
         """The terms of a text."""
-        if not text or (text.isascii() and not self._starts.search(text.lower())):
-            return _NOTHING
-        out: Counts = {}
-        for word in words(text):
-            if word in self.terms:
-                out[word] = out.get(word, 0.0) + 1.0
-        return out
+        return summed(list(self._by_line(text).values())) if text else _NOTHING
 
     def _day(self, time: float | None) -> frozenset[str]:
         said = stamp(time)
         if said not in self._days:
             self._days[said] = self.terms.intersection(words(said))
         return self._days[said]
+
+
+def _begin(text: str, place: int, least: int) -> int:
+    """Where the name begins that a place is in."""
+    while place > least and _LETTER.match(text, place - 1):
+        place -= 1
+    return place
 
 
 def speaker_of(found: Found) -> str:

@@ -13,6 +13,7 @@ from contextvars import copy_context
 
 from foldmark.embedding import Embedder
 from foldmark.errors import EmbedderFailed
+from foldmark.reports import BY_WORDS
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.fusing import fused, widened
 from foldmark.retrieval.ranking import Ranked, judged
@@ -50,11 +51,11 @@ class Meaning:
         if not self.embedder.weight or not asked.terms:
             return None, ""
         if vectors is None:
-            return None, "by words alone: the store keeps no vectors"
+            return None, f"{BY_WORDS}: the store keeps no vectors"
         try:
             query = self.vector(asked.text)
         except EmbedderFailed as failure:
-            return None, f"by words alone: {failure}"
+            return None, f"{BY_WORDS}: {failure}"
         beside = [one.place for one in (*finding.found, *finding.near)]
         found = vectors.nearest(key, self.embedder, query, limit=CANDIDATES, sought=sought, beside=beside)
         return found, f"{found.missing} pieces have no vector yet" if found.missing else ""

@@ -29,9 +29,9 @@ class Ranked(msgspec.Struct, frozen=True):
     near: tuple[str, ...] = ()
 
 
-def rank(finding: Finding, asked: Question) -> list[Ranked]:
-    """Matches, best first; one per event, near-equal ones once, newer first among equals."""
-    return chosen(judged(finding, asked))
+def rank(finding: Finding, asked: Question, limit: int | None = None) -> list[Ranked]:
+    """Matches, best first; one per event, near-equal ones once, newer first among equals. At most `limit`."""
+    return chosen(judged(finding, asked), limit)
 
 
 def judged(finding: Finding, asked: Question) -> list[Ranked]:
@@ -91,7 +91,8 @@ class _Judge:
         return named + sum(self.weights[term] for term in sorted(piece.day))
 
 
-def chosen(judged: Sequence[Ranked]) -> list[Ranked]:
-    """What is worth showing of scored candidates, best first: nothing without a score, one per event, near-equal ones
-    once, newer first among equals, and of several sessions each in turn where they match nearly as well."""
-    return in_turn([one for one in judged if one.score > 0])
+def chosen(judged: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
+    """What is worth showing of scored candidates, at most `limit`, best first: nothing without a score, one per event,
+    near-equal ones once, newer first among equals, and of several sessions each in turn where they match nearly as
+    well."""
+    return in_turn([one for one in judged if one.score > 0], limit)

@@ -8,7 +8,7 @@ from foldmark.dates import stamp
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.counting import speaker_of
 from foldmark.retrieval.ranking import Ranked
-from foldmark.words import distinct
+from foldmark.words import distinct, words
 
 _MOST = 8
 """So many words of a kind are told."""
@@ -35,9 +35,11 @@ def why(ranked: Ranked, asked: Question) -> str:
 
 
 def _spoken(asked: Question, tokens: Iterable[str]) -> list[str]:
-    """The words of the query that gave these tokens, in its order."""
+    """The words of the query that gave these tokens, in its order; of a word that does not stand there whole the parts
+    that do."""
     held = set(tokens)
-    return list(dict.fromkeys(word for token, word in asked.spoken.items() if token in held))[:_MOST]
+    told = (word if held.issuperset(words(word)) else token for token, word in asked.spoken.items() if token in held)
+    return list(dict.fromkeys(told))[:_MOST]
 
 
 def _days(ranked: Ranked, asked: Question) -> list[str]:

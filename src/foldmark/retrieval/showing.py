@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -14,10 +13,11 @@ from foldmark.retrieval.asking import Question
 from foldmark.retrieval.ranking import Ranked
 from foldmark.retrieval.reasons import why
 from foldmark.seeking import Piece
-from foldmark.words import words
+from foldmark.words import places
 
 SNIPPET_CHARACTERS = 400
-_NAME = re.compile(r"[\w][\w./:@#-]*\w")
+_BEFORE, _BEHIND = 60, 20
+"""What is shown of a long line at least before the first and behind the last word that matched."""
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,15 +83,26 @@ def _snippet(ranked: Ranked, tokens: set[str]) -> str:
 
 
 def _window(text: str, tokens: set[str]) -> str:
-    """The stretch of a long text that holds most of the query's tokens."""
-    places = [found.start() for found in _NAME.finditer(text) if not tokens.isdisjoint(words(found[0]))]
-    best, start = 0, 0
-    for place in places:
-        inside = sum(place <= other < place + SNIPPET_CHARACTERS - 80 for other in places)
-        if inside > best:
-            best, start = inside, max(0, place - 60)
+    """The stretch of a long text that holds most of the query's tokens; of several the one where they stand nearest
+    together."""
+    found = places(text, tokens)
+    spans = [_span(found[at:]) for at in range(len(found))]
+    _, _, place = max(spans, default=(0, 0, 0), key=lambda span: span[:2])
+    start = max(0, place - _BEFORE)
     end = start + SNIPPET_CHARACTERS
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _span(found: Sequence[tuple[int, set[str]]]) -> tuple[int, int, int]:
+    """(how many tokens stand in one snippet from the first place on, the characters to the last of them, negative; that
+    first place)."""
+    first, held, far = found[0][0], set[str](), 0
+    for place, tokens in found:
+        if place >= first + SNIPPET_CHARACTERS - _BEFORE - _BEHIND:
+            break
+        if not tokens <= held:
+            held, far = held | tokens, place - first
+    return len(held), -far, first
 
 
 def _speaker(event: Event, piece: Piece) -> str:

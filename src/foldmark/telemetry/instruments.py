@@ -76,7 +76,7 @@ OF_THE_ARTICLE = (
     ),
     _count("summary_error_total", "{attempt}", "Attempts that failed or are degraded.", *_ATTEMPT[:4], "failure"),
     _count("sync_intra_run_total", "{attempt}", "Attempts between two model calls of a run.", "outcome", "trigger"),
-    _count("session_search_total", "{search}", "Searches in the past.", fixed=("failed",)),
+    _count("session_search_total", "{search}", "Searches in the past.", "vectors", fixed=("failed",)),
     _count("session_load_total", "{load}", "Refs opened.", fixed=("failed",)),
 )  # fmt: skip
 """The article's metrics."""

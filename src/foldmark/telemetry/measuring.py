@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from foldmark.prices import Money, dollars
-from foldmark.reports import COMMITTED, Call, Looked, Observation, Raised, Report
+from foldmark.reports import BY_WORDS, COMMITTED, Call, Looked, Observation, Raised, Report
 from foldmark.telemetry.genai import Provider, tokens_by_type, who
 from foldmark.telemetry.instruments import GENAI_DURATION, GENAI_TOKENS
 from foldmark.telemetry.naming import FAILURES, MODES, OTHER, OUTCOMES, RUNS, WORK, is_number, listed, named, trigger
@@ -151,10 +151,18 @@ def _of_look(look: Looked) -> Iterator[Measure]:
     what = listed(look.what, _LOOKS)
     labels = {"what": what, "failed": "true" if look.failed else "false", "scope": named(look.scope)}
     if look.what in _LOOKS:
-        yield Measure(f"session_{look.what}_total", 1, labels)
+        yield Measure(f"session_{look.what}_total", 1, {**labels, "vectors": _vectors(look.remark)})
     yield Measure("session_look_latency_ms", look.seconds * 1_000, labels)
     if not look.failed:
         yield Measure("session_look_found", look.found, labels)
+
+
+def _vectors(remark: str) -> str:
+    """Of a search that had an embedder: whether it went without vectors, or with those of a part alone. Empty where
+    nothing is said of it. No word of the remark goes out."""
+    if not remark:
+        return ""
+    return "none" if remark.startswith(BY_WORDS) else "part"
 
 
 def _of_work(work: Raised) -> Iterator[Measure]:

@@ -22,7 +22,7 @@ RUNS = frozenset(get_args(Run))
 MODES = frozenset({"code", "standalone", "fork"})
 FAILURES = frozenset({*get_args(FailureKind), "hook", "cancelled", "resting", "invalid"})
 WORK = frozenset({"raised", "claimed", "done", "again", "given_up", "lost"})
-LABELS = ("outcome", "trigger", "run", "mode", "model", "failure", "scope")
+LABELS = ("outcome", "trigger", "run", "mode", "model", "failure", "vectors", "scope")
 """Attributes that a metric may carry, where they apply to it. `scope` only when it is asked for."""
 
 LONGEST = 80
