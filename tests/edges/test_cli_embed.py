@@ -192,7 +192,7 @@ def test_an_embedder_that_counts_nothing_is_said_to(desk: Desk, monkeypatch: pyt
 def test_the_mcp_server_searches_with_the_embedder(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Session] = []
     serving = SimpleNamespace(
-        reembedserver=lambda session, reach: served.append(session), serve_stdio=lambda server: None
+        recall_server=lambda session, reach: served.append(session), serve_stdio=lambda server: None
     )
     monkeypatch.setattr("foldmark.cli.mcp_command._serving", lambda: serving)
     desk.talk("s")

@@ -276,9 +276,9 @@ def test_over_http_a_token_keeps_strangers_out() -> None:
 
 def test_a_client_that_carries_the_token_is_served() -> None:
     async def ask(url: str) -> Any:
-        async with httpx2.AsyncClient(headers={"Authorization": "Bearer s3cret-token"}) as http:
-            async with Client(streamable_http_client(url, http_client=http)) as client:
-                return await client.call_tool("session_search", {"query": "staging host"})
+        known = httpx2.AsyncClient(headers={"Authorization": "Bearer s3cret-token"})
+        async with known as http, Client(streamable_http_client(url, http_client=http)) as client:
+            return await client.call_tool("session_search", {"query": "staging host"})
 
     with serving(http_app(recall_server(told()), token="s3cret-token")) as url:
         assert "quiet-heron" in text_of(asyncio.run(ask(url)))

@@ -11,7 +11,7 @@ import msgspec
 from foldmark.dates import stamp
 from foldmark.retrieval.asking import Question
 from foldmark.seeking import Found, is_said
-from foldmark.words import words
+from foldmark.words import FORMS, words
 from foldmark.words.folding import MARKS
 
 Counts = dict[str, float]
@@ -40,8 +40,8 @@ class Unit(NamedTuple):
 
 class Counted(msgspec.Struct, frozen=True):
     """A piece with the places of a query's terms. `units` are all its units (of a piece without any term the first
-    two), `hits` the numbers of those that hold any; `head`, `day` and `speaker` the terms of the call it answers, of its
-    day and of who speaks ("Ann: ...")."""
+    two), `hits` the numbers of those that hold any; `head`, `day` and `speaker` the terms of the call it answers, of
+    its day and of who speaks ("Ann: ...")."""
 
     found: Found
     units: tuple[Unit, ...]
@@ -59,7 +59,7 @@ class Counter:
 
     def __init__(self, asked: Question) -> None:
         self.terms = frozenset(asked.terms) - asked.day_tokens
-        starts = sorted({_start(term) for term in self.terms})
+        starts = sorted({_start(word) for term in self.terms for word in (term, *FORMS.get(term, ()))})
         self._starts = re.compile("|".join(starts) if starts else "(?!)")
         self._days: dict[str, frozenset[str]] = {}
 

@@ -75,9 +75,9 @@ class _Judge:
         score = value(times, self.weights, length) + self._phrases(piece) + self._days_of(piece)
         score *= factor(piece, best, near, self.asked)
         own = piece.whole.keys() | piece.head.keys()
-        if not own and len(near.counts) < BESIDE and not self._days_of(piece):
+        if not own and len(near.close) < BESIDE and not self._days_of(piece):
             score = 0.0
-        return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.counts.keys() - own)))
+        return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.close - own)))
 
     def _phrases(self, piece: Counted) -> float:
         """Names and quotes of the query that stand in the piece as they were asked; inside a longer word for half."""

@@ -16,6 +16,7 @@ from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCal
 from foldmark.wire.anthropic_blocks import block_shape
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
 from foldmark.wire.shapes import misfits
+from foldmark.wire.strangers import check_reply
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
@@ -49,6 +50,7 @@ def read(reply: Any) -> list[Event]:
     Reported usage is normalised: fresh, cached and newly cached input tokens are added up.
     """
     reply = as_mapping(reply, "message")
+    check_reply(reply, PROVIDER, "the Messages API", "`role`", fits="role" in reply)
     events = read_message(reply, "message")
     if reply.get("role") != "assistant":
         return events

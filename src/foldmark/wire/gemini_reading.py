@@ -23,6 +23,7 @@ from foldmark.wire.gemini_schema import PROVIDER, read_tools
 from foldmark.wire.gemini_spelling import as_sent
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items
 from foldmark.wire.shapes import misfits
+from foldmark.wire.strangers import check_reply
 from foldmark.wire.values import Transcript
 
 RESPONSE = "response"
@@ -82,6 +83,8 @@ def read(reply: Any) -> list[Event]:
     """
     reply = as_mapping(reply, "message")
     if not any(key in reply for key in _REPLY):
+        fits = "parts" in reply or set(reply) == {"role"}
+        check_reply(reply, "gemini", "generateContent", "`candidates` and no `parts`", fits=fits)
         return read_message(reply, "message")
     reply = as_sent(reply)
     candidates = items(reply.get("candidates"), "candidates")
@@ -161,6 +164,8 @@ def read_message(message: Any, path: str, waiting: list[OpenCall] | None = None)
     message = as_sent(as_mapping(message, path))
     role = message.get("role")
     where = f"{path}.parts"
+    if "parts" not in message and message.get("content"):
+        raise WireError(where, "are missing: the message has `content`, as other APIs take it. Nothing was read.")
     parts = [as_mapping(part, f"{where}[{at}]") for at, part in enumerate(items(message.get("parts"), where))]
     for at, part in enumerate(parts):
         for place in misfits(part, PART):

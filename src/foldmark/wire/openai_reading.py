@@ -16,6 +16,7 @@ from foldmark.events import Event, Image, Opaque, Part, Reasoning, Text, ToolCal
 from foldmark.wire.media import image_of_url
 from foldmark.wire.plain import as_count, as_mapping, as_name, as_text, compact_json, items, plain
 from foldmark.wire.shapes import misfits
+from foldmark.wire.strangers import check_reply, error_in
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
@@ -46,10 +47,12 @@ def read(reply: Any) -> list[Event]:
     """
     reply = as_mapping(reply, "message")
     if "choices" not in reply:
+        check_reply(reply, "openai-chat", "chat completions", "`choices` and no `role`", fits="role" in reply)
         return read_message(reply, "message")
     choices = items(reply["choices"], "choices")
     if not choices:
-        raise WireError("choices", "the reply holds no choice, so there is no message to read.")
+        why = f" ({said})" if (said := error_in(reply)) else ""
+        raise WireError("choices", f"the reply holds no choice{why}, so there is no message to read.")
     choice = as_mapping(choices[0], "choices[0]")
     events = read_message(choice.get("message"), "choices[0].message")
     stop = choice.get("finish_reason")

@@ -45,6 +45,7 @@ from foldmark.wire.responses_items import (
     kind_of,
     read_answer,
 )
+from foldmark.wire.strangers import check_reply
 from foldmark.wire.tools import neutral_tools
 from foldmark.wire.values import Transcript
 
@@ -61,6 +62,7 @@ def read(reply: Any) -> list[Event]:
         return read_items(reply)
     reply = as_mapping(reply, "item")
     if not _is_response(reply):
+        check_reply(reply, "openai-responses", "the Responses API", "`output` and no item in it", fits=_is_item(reply))
         return read_items([reply])
     events = read_items(items(reply.get("output"), "output"), "output")
     if not events or events[-1].role != "assistant":
@@ -145,6 +147,13 @@ def about(event: Event) -> dict[str, Any]:
 
 def _is_response(reply: Mapping[str, Any]) -> bool:
     return str(reply.get("object") or "").startswith("response") or ("output" in reply and "type" not in reply)
+
+
+def _is_item(reply: Mapping[str, Any]) -> bool:
+    """Whether an object may be one item. One of its own types may carry an error; an error alone is none."""
+    if kind := reply.get("type"):
+        return bool(kind != "error")
+    return ("role" in reply or "id" in reply) and not reply.get("error")
 
 
 def _stop(reply: Mapping[str, Any]) -> str:

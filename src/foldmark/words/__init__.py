@@ -12,11 +12,11 @@ from itertools import chain
 
 from foldmark.words.folding import MARKS, fold
 from foldmark.words.naming import LONGEST, MOST_KNOWN, analyse
-from foldmark.words.stemming import stem
+from foldmark.words.stemming import FORMS, stem
 
-__all__ = ["LONGEST", "STOP", "VERSION", "distinct", "fold", "places", "stem", "telling", "words"]
+__all__ = ["FORMS", "LONGEST", "STOP", "VERSION", "distinct", "fold", "places", "stem", "telling", "words"]
 
-VERSION = 2
+VERSION = 3
 """Raised when the same text gives other tokens: an index of another version must be built again."""
 
 _NAME = re.compile(r"\w+(?:[./\\:@-]+\w+)*")
@@ -91,7 +91,7 @@ STOP = frozenset(
         "a an and are as at be been but by can could did do does for from had has have how i if in into is "
         "it its me my of on or our out she he so than that the their them then there these they this those "
         "to up us was we were what when where which who whom why will with would you your about any just "
-        "please tell"
+        "please tell his her him hers himself herself itself myself ourselves themselves yourself"
     )
 )
 """Words that say nothing of what is looked for, stemmed as the query is."""

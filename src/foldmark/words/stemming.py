@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from foldmark.words.irregular import BASES
+
 
 def stem(word: str) -> str:
     """A word in lower case without its common endings: of English, or of its own script where we know them."""
@@ -15,15 +17,33 @@ def stem(word: str) -> str:
         return _stem_wide(word)
     if len(word) < 3 or not word.isalpha():
         return word
-    if len(word) == 3:
-        return _undouble(word)
-    if word[-1] == "s":
-        word = _singular(word)
-    for ending, least in _ENDINGS.get(word[-1], ()):
+    return _english(BASES.get(word, word))
+
+
+def _english(word: str) -> str:
+    """Number and tense go first, then what makes nouns and adverbs, then who does it, then a last e."""
+    one = _singular(word) if len(word) > 3 and word[-1] == "s" else word
+    short = _without(_DERIVED, _without(_DERIVED, _without_tense(one)))
+    short = _without(_DOERS if short == one else _LATE_DOERS, short)
+    return _undouble(short[:-1] if len(short) > 4 and short[-1] == "e" else short)
+
+
+def _without_tense(word: str) -> str:
+    """Without ing and ed. An e that they drop comes back: saved meets save, updated meets update."""
+    ending = _TENSES.get(word[-1], "")
+    end = len(word) - len(ending)
+    if not ending or end < 3 or not word.endswith(ending) or not _VOWEL.search(word, 0, end):
+        return word
+    bare = word[:end]
+    return bare + "e" if _DROPS_E.fullmatch(bare) else bare
+
+
+def _without(endings: dict[str, tuple[tuple[str, int], ...]], word: str) -> str:
+    for ending, least in endings.get(word[-1], ()):
         end = len(word) - len(ending)
         if end >= least and word.endswith(ending) and _VOWEL.search(word, 0, end):
-            return _undouble(word[:end])
-    return _undouble(word)
+            return word if ending == "er" and word[end - 1] == "e" else word[:end]  # a volunteer is no "volunte"
+    return word
 
 
 def _stem_wide(word: str) -> str:
@@ -38,7 +58,7 @@ def _singular(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
+        return word[:-1] if _DROPS_E.fullmatch(word[:-2]) else word[:-2]
     return word if word.endswith(("ss", "us", "is")) else word[:-1]
 
 
@@ -53,17 +73,27 @@ def _undouble(word: str) -> str:
 
 
 _VOWEL = re.compile("[aeiouy]")
+_DROPS_E = re.compile("[^aeiou][aeiou][^aeiouwxy]|.*[^aeiou]at")
+"""What ends so before ing and ed had an e, else its last letter would be doubled: hoped, but hopped."""
+_TENSES = {"g": "ing", "d": "ed"}
 # last letter -> (ending, how many letters must stay), the longer endings first
-_ENDINGS: dict[str, tuple[tuple[str, int], ...]] = {
-    "n": (("ation", 3), ("ion", 4)),
+_DERIVED: dict[str, tuple[tuple[str, int], ...]] = {
+    "n": (("ation", 4), ("ion", 4)),
     "y": (("ingly", 3), ("edly", 3), ("ly", 4)),
     "t": (("ment", 4),),
     "s": (("ness", 4),),
-    "g": (("ing", 3),),
-    "d": (("ed", 3),),
-    "r": (("er", 4), ("or", 4)),
-    "e": (("e", 4),),
+    "e": (("ate", 4),),
+    "r": (("ator", 4),),
 }
+_DOERS = {"r": (("er", 4), ("or", 4))}
+_LATE_DOERS = {"r": (("er", 4), ("or", 5))}
+"""After another ending: answered is of answer, but explored is of explore."""
+
+
+FORMS: dict[str, tuple[str, ...]] = {
+    stem(base): tuple(form for form, its in BASES.items() if its == base) for base in set(BASES.values())
+}
+"""stem -> forms of its word that begin with other letters, or end in ways that no rule knows."""
 
 
 def _cyrillic(word: str) -> str:
