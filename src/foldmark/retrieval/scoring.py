@@ -24,7 +24,7 @@ NEIGHBOURS = {-2: 0.4, -1: 0.4, 1: 0.4, 2: 0.2} | {step: 0.1 for step in (-3, 3,
 """What a word counts that was said so many events before or after (measured on dialogue): right beside much, further
 away a little, since what they talk about lasts. Only among what was said: among tool results, whose neighbours are
 other things, neighbours did harm."""
-BESIDE = 2
+CLOSE = 2
 """What stands so far away or nearer may make an event an answer that holds no word of the query itself."""
 QUESTION = 2.5
 """So many times more when the event right before asks: an answer seldom repeats its question's words."""
@@ -107,7 +107,7 @@ def beside(piece: Counted, events: Mapping[tuple[str, int], Sequence[Counted]]) 
         terms = {term for one in others for term in one.whole if term not in one.speaker}
         for term in terms:
             counts[term] = counts.get(term, 0.0) + share
-        close |= terms if abs(step) <= BESIDE else set()
+        close |= terms if abs(step) <= CLOSE else set()
     return Near(counts, size, is_answer, frozenset(close))
 
 
