@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from bench.histories import DATA, History, load
 from bench.planting import Planted, fold, plant
 from bench.recall_questions import Asked, ask, states
+from foldmark.kinds import on_screen
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.refs import parse
@@ -30,28 +31,31 @@ TOP = 5
 
 
 class Planting(NamedTuple):
-    """A session with facts in it; `texts` are its events' whole texts by seq, folded."""
+    """A session with facts in it; `texts` are its events' whole texts by seq, folded; `lost` is how many more facts
+    were planted that none of them states."""
 
     session: Session
     facts: tuple[Planted, ...]
     texts: dict[int, str]
+    lost: int = 0
 
 
 def planted(history: History, seed: int, store: Any = None) -> Planting:
-    """A history with facts planted, followed by foldmark with its preset. Facts that a later one was planted into, so
-    that no text states them any more, are left out."""
+    """A history with facts planted, followed by foldmark with its preset. Facts that no event states are left out: a
+    later one was planted into them, or they came to stand in what a terminal's output erases again."""
     messages, items = plant(history.messages, seed, decisions=0)
     session = Session("recall", store=store or MemoryStore(), policy=Policy.preset(history.preset))
     session.follow(messages, wire=openai_chat)
     texts = dict(_texts(session))
     whole = tuple(fact for fact in items if any(states(text, fact, ask(fact)) for text in texts.values()))
-    return Planting(session, whole, texts)
+    return Planting(session, whole, texts, len(items) - len(whole))
 
 
 def _texts(session: Session) -> Iterator[tuple[int, str]]:
     for event in session.store.log(session.key, 1, session.store.view(session.key).head):
         bodies = (session.artifacts.read(session.key.tenant, one.sha256, 0, one.size) for one in event.artifacts)
-        yield event.seq, fold("\n".join((event.text, *(body.decode("utf-8", "replace") for body in bodies))))
+        whole = (event.text, *(body.decode("utf-8", "replace") for body in bodies))
+        yield event.seq, fold("\n".join(map(on_screen, whole) if event.role == "tool" else whole))
 
 
 def place(made: Planting, fact: Planted, asked: Asked, query: str) -> tuple[int, bool]:
@@ -73,6 +77,7 @@ def counted(histories: Sequence[History], seeds: Sequence[int]) -> dict[str, Cou
                 got = _count(made, fact)
                 for name in (history.name, f"({fact.form})"):
                     out.setdefault(name, Counter()).update(got)
+            out[history.name]["lost"] += made.lost
             out[history.name]["ms"] += round(1000 * (time.process_time() - start))
     return out
 
@@ -105,6 +110,9 @@ def report(counts: dict[str, Counter[str]]) -> None:
         shares = (f"{100 * got[kind] / got['asked']:.1f}%" for kind in ("natural", "shown", "twenty", "vague", "keyed"))
         wait = f"{got['ms'] / got['asked'] / 3:.1f}" if got["ms"] else ""
         print("| " + " | ".join((name, str(got["asked"]), *shares, wait)) + " |")
+    print(
+        f"\nLeft out, since no event states them: {pooled['lost']} of {pooled['asked'] + pooled['lost']} planted facts."
+    )
 
 
 def main() -> None:

@@ -29,8 +29,8 @@ FLOORS: list[list[str]] = [
         *["observing"],
     ],
     [
-        *["surveying", "preloading", "gauging", "laying", "account", "hooking", "matter", "narrating", "drafting"],
-        *["spending", "flows", "joining"],
+        *["moments", "surveying", "preloading", "gauging", "laying", "account", "hooking", "matter", "narrating"],
+        *["drafting", "spending", "flows", "joining"],
         *["exporting", "saving", "opening"],
     ],
     ["noticing", "offering", "driving", "resolving", "framing", "lineage", "telling", "outgoing", "control", "session"],

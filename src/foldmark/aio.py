@@ -20,6 +20,7 @@ from foldmark.drafts import Request
 from foldmark.driving import advance, close, in_time, is_open, throw
 from foldmark.events import Event
 from foldmark.following import Followed
+from foldmark.moments import Moment
 from foldmark.opening import Opened
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
@@ -28,6 +29,7 @@ from foldmark.resolving import chosen
 from foldmark.retrieval import By, Hit, Loaded
 from foldmark.seeking import Reach, Where
 from foldmark.session import Recorded, Session
+from foldmark.store import Key, SessionInfo
 from foldmark.summarizer import Resolver, Summarizer
 from foldmark.vectors import Embedded
 
@@ -58,6 +60,16 @@ class AsyncSession:
     def name(self) -> str:
         """The session's id; `follow` may move on to a fork with another one."""
         return self.session.name
+
+    @property
+    def key(self) -> Key:
+        """As `Session.key`."""
+        return self.session.key
+
+    @property
+    def info(self) -> SessionInfo:
+        """As `Session.info` (not awaited: a row is read)."""
+        return self.session.info
 
     @property
     def alike(self) -> dict[str, Any]:
@@ -91,12 +103,13 @@ class AsyncSession:
     async def follow(
         self, messages: Sequence[Any], *, wire: Any = None, system: str | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None, retry: bool = True,
-        progress: Callable[[int, int], Any] = lambda done, total: None,
+        progress: Callable[[int, int], Any] = lambda done, total: None, live: bool = True,
     ) -> Followed:  # fmt: skip
         """As `Session.follow`. `progress` is told in a thread."""
         return await asyncio.to_thread(
-            self.session.follow, messages, wire=wire, system=system, tools=tools, retry=retry, progress=progress
-        )
+            self.session.follow, messages, wire=wire, system=system, tools=tools, retry=retry, progress=progress,
+            live=live,
+        )  # fmt: skip
 
     async def locate(self, events: Sequence[Event], *, retry: bool = True, told: bool = False) -> Followed:
         """As `Session.locate`."""
@@ -141,7 +154,7 @@ class AsyncSession:
     async def search(
         self, query: str, *, limit: int = 10, where: Where = "session", roles: tuple[str, ...] = (),
         tools: tuple[str, ...] = (), files: tuple[str, ...] = (), branches: tuple[str, ...] = (),
-        since: float | None = None, until: float | None = None, without: frozenset[int] = frozenset(),
+        since: Moment | None = None, until: Moment | None = None, without: frozenset[int] = frozenset(),
     ) -> list[Hit]:  # fmt: skip
         """As `Session.search`."""
         return await asyncio.to_thread(
@@ -154,7 +167,7 @@ class AsyncSession:
         return await asyncio.to_thread(self.session.embed, limit=limit, where=where)
 
     async def load(
-        self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
+        self, ref: str | int, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
         reach: Reach | None = None, redact: bool = False,
     ) -> Loaded:  # fmt: skip
         """As `Session.load`."""
@@ -162,11 +175,11 @@ class AsyncSession:
             self.session.load, ref, before=before, after=after, by=by, limit=limit, reach=reach, redact=redact
         )
 
-    async def overview(self, tokens: int = 500, *, search: str = "session_search", load: str = "session_load") -> str:
+    async def overview(self, tokens: int = 500, *, search: str | None = None, load: str | None = None) -> str:
         """As `Session.overview`."""
         return await asyncio.to_thread(self.session.overview, tokens, search=search, load=load)
 
-    async def open(self, ref: str, *, reach: Reach | None = None, redact: bool = False) -> Opened:
+    async def open(self, ref: str | int, *, reach: Reach | None = None, redact: bool = False) -> Opened:
         """As `Session.open`. The functions of `foldmark.opening` read files: call them in a thread."""
         return await asyncio.to_thread(self.session.open, ref, reach=reach, redact=redact)
 

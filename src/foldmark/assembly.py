@@ -13,8 +13,9 @@ from foldmark.drafts import MESSAGE_OVERHEAD, NOTHING_PRELOADED, Draft, Preloade
 from foldmark.events import CONTINUES, Event, Part, Paste, Reasoning, Text, ToolCall, ToolResult, injected
 from foldmark.evidence import RECALLED
 from foldmark.merging import head_id
-from foldmark.options import Layout, Recall
-from foldmark.presenting import NO_RECALL, overview_tokens, presented, presented_tokens
+from foldmark.options import Layout
+from foldmark.overview import NO_OVERVIEW, Telling
+from foldmark.presenting import overview_tokens, presented, presented_tokens
 from foldmark.refs import artifact_ref, event_ref
 from foldmark.reports import Change
 from foldmark.rounds import newest_user
@@ -36,7 +37,7 @@ def assemble(
     tools: Sequence[Mapping[str, Any]],
     layout: Layout,
     *,
-    recall: Recall = NO_RECALL,
+    told: Telling = NO_OVERVIEW,
     changes: Sequence[Change] = (),
     preloaded: Preloaded = NOTHING_PRELOADED,
     bar: str = "",
@@ -45,8 +46,8 @@ def assemble(
     """Order: system, tools, checkpoint (with an overview) and what is kept, raw tail, then as an ephemeral suffix what
     was preloaded and the state bar."""
     repaired, warnings = shown(events, changes)
-    head = head_of(checkpoint, kept, layout, recall)
-    text = presented(checkpoint, layout, recall) if checkpoint else ""
+    head = head_of(checkpoint, kept, layout, told)
+    text = presented(checkpoint, layout, told) if checkpoint else ""
     if text and layout.checkpoint == "system":
         system = f"{system}\n\n{text}" if system else text
     head = head or _opening(checkpoint, repaired, text)
@@ -60,7 +61,7 @@ def assemble(
         warnings=(*warnings, *preloaded.warnings),
         suffix=len(suffix),
         pins=pins,
-        overview=overview_tokens(checkpoint, layout, recall) if checkpoint else 0,
+        overview=overview_tokens(checkpoint, layout, told) if checkpoint else 0,
         preloaded=preloaded,
     )
 
@@ -79,30 +80,30 @@ def _opens(event: Event) -> bool:
 
 
 def head_of(
-    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, recall: Recall = NO_RECALL
+    checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, told: Telling = NO_OVERVIEW
 ) -> list[Event]:
     """The messages that stand before the tail: the checkpoint with what is kept, or the kept ones alone where it stands
     in the system text or its framing is empty."""
     if checkpoint is None:
         return []
-    if layout.checkpoint == "system" or not presented(checkpoint, layout, recall):
+    if layout.checkpoint == "system" or not presented(checkpoint, layout, told):
         return [_kept_alone(event) for event in kept]
-    return [checkpoint_message(checkpoint, kept, layout, recall)]
+    return [checkpoint_message(checkpoint, kept, layout, told)]
 
 
 def head_tokens(
     checkpoint: Checkpoint | None, kept: Sequence[Event], layout: Layout, tail: Sequence[Event], static: int,
-    recall: Recall = NO_RECALL,
+    told: Telling = NO_OVERVIEW,
 ) -> int:  # fmt: skip
     """What checkpoint and kept events cost in a request, wherever they stand, with the line that opens the conversation
     where neither they nor the `tail` (its events as they are shown) can. `static` are the tokens of system text and
     tools: where there is neither, a checkpoint in the system text pays for that message, too."""
     if checkpoint is None:
         return 0
-    in_system = presented_tokens(checkpoint, layout, recall) if layout.checkpoint == "system" else 0
+    in_system = presented_tokens(checkpoint, layout, told) if layout.checkpoint == "system" else 0
     in_system += MESSAGE_OVERHEAD if in_system and not static else 0
-    head = head_of(checkpoint, kept, layout, recall)
-    return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout, recall)))
+    head = head_of(checkpoint, kept, layout, told)
+    return in_system + cost(head or _opening(checkpoint, _first_shown(tail), presented(checkpoint, layout, told)))
 
 
 def _first_shown(tail: Sequence[Event]) -> list[Event]:
@@ -112,13 +113,13 @@ def _first_shown(tail: Sequence[Event]) -> list[Event]:
 
 
 def checkpoint_message(
-    checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout(), recall: Recall = NO_RECALL
+    checkpoint: Checkpoint, kept: Sequence[Event], layout: Layout = Layout(), told: Telling = NO_OVERVIEW
 ) -> Event:
     """The checkpoint as reference text in role user, followed by what is kept: pins, then the current request.
 
     The same checkpoint gives the same object again, so that a warm request finds its prefix unchanged.
     """
-    text = presented(checkpoint, layout, recall)
+    text = presented(checkpoint, layout, told)
     place = ("head", str(checkpoint.version), text, *(event.chain or str(event.seq) for event in kept))
     known = _memory.get(place)
     if known:

@@ -31,7 +31,7 @@ from foldmark.laying import Laid, lay, planned, protecting
 from foldmark.matter import Parent, gather, with_fork
 from foldmark.narrating import Asking, narrate
 from foldmark.outcomes import Trial, failed, held_back, ineffective
-from foldmark.overview import overview_of
+from foldmark.overview import Telling, overview_of, telling
 from foldmark.pacing import first_reported, may_ask, resting
 from foldmark.policy import Policy
 from foldmark.presenting import overview_tokens
@@ -51,7 +51,7 @@ def landed(trial: Trial, span: Span, checkpoint: Checkpoint) -> int:
     recorded = {event.seq: event for event in trial.view.events}
     kept = [recorded.get(event.seq, event) for event in span.kept]
     static = trial.room.static
-    head = head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static, trial.policy.recall)
+    head = head_tokens(checkpoint, kept, trial.policy.layout, span.tail, static, trial.telling)
     return static + head + span.tail_tokens
 
 
@@ -64,6 +64,7 @@ def begun(
         store=store, key=asked.key, view=view, policy=policy, room=size.room, reason=reason, before=size.sizes.whole,
         now=now, clock=clock or (lambda: now), focus=asked.focus, reported=first_reported(view, size.room),
         run=asked.run, least=size.least(reason), upto=asked.upto, sent=size.sizes.sent, said=said, hooks=hooks,
+        telling=telling(policy.recall, asked.frame),
     )  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def settle(trial: Trial, laid: Laid) -> tuple[Span, Checkpoint]:
     events, span = laid
     checkpoint, more = write(trial, span), 0
     for _ in range(4):
-        more += unused(span, _with_overview(checkpoint, trial.policy))
+        more += unused(span, _with_overview(checkpoint, trial.policy, trial.telling))
         longer = select(
             trial.view, events, trial.policy, trial.room, span.mark, more=more, now=trial.now, upto=trial.upto
         )
@@ -188,12 +189,12 @@ def _overview_tokens(extent: Extent | None, span: Span, trial: Trial) -> int:
     if extent is None:
         return 0
     bare = Checkpoint(version=trial.version + 1, boundary=span.boundary, text="", tokens=0, extent=extent)
-    return count(overview_of(bare, trial.policy.recall)) + 1
+    return count(overview_of(bare, trial.telling)) + 1
 
 
-def _with_overview(checkpoint: Checkpoint, policy: Policy) -> Checkpoint:
+def _with_overview(checkpoint: Checkpoint, policy: Policy, told: Telling) -> Checkpoint:
     """The checkpoint with the tokens of its overview among its own."""
-    more = overview_tokens(checkpoint, policy.layout, policy.recall)
+    more = overview_tokens(checkpoint, policy.layout, told)
     return msgspec.structs.replace(checkpoint, tokens=checkpoint.tokens + more) if more else checkpoint
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from foldmark.asking import is_async
+from foldmark.awaiting import unawaited
 from foldmark.errors import EmbedderFailed, PolicyError
 
 Call = Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -45,10 +46,16 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     ask: Call | None = None
 
     def __post_init__(self) -> None:
+        for which, function in (("call", self.call), ("ask", self.ask)):
+            if callable(function) and is_async(function):
+                raise PolicyError(
+                    f"{which} of the embedder {self.id!r:.200} is async; it takes a plain function, for the event loop "
+                    "is yours: ask a plain client, or call asyncio.run inside a thread of its own."
+                )
         wrong = (
             (not self.id or len(self.id) > LONGEST_ID or not self.id.isprintable(), "id", self.id),
-            (not callable(self.call) or is_async(self.call), "call", self.call),
-            (self.ask is not None and (not callable(self.ask) or is_async(self.ask)), "ask", self.ask),
+            (not callable(self.call), "call", self.call),
+            (self.ask is not None and not callable(self.ask), "ask", self.ask),
             (not 1 <= self.dimension <= MOST_DIMENSIONS, "dimension", self.dimension),
             (not isfinite(self.weight) or self.weight < 0, "weight", self.weight),
             (self.batch < 1, "batch", self.batch),
@@ -68,7 +75,12 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
 
     def _vectors(self, call: Call, texts: Sequence[str]) -> list[Vector]:
         try:
-            made = [packed(one) for one in call(texts)]
+            given = call(texts)
+            if unawaited(given):
+                raise EmbedderFailed(f"the embedder {self.id!r} gave something to await; its call must be plain")
+            made = [packed(one) for one in given]
+        except EmbedderFailed:
+            raise
         except Exception as error:  # whatever a model or its server raises
             raise EmbedderFailed(f"the embedder {self.id!r} failed ({type(error).__name__})") from error
         if len(made) != len(texts):

@@ -144,6 +144,11 @@ def words_of_error(error: BaseException) -> str:
         return f"{name}, whose message cannot be read"
 
 
+def needs_extra(what: str, extra: str) -> str:
+    """The sentence for a package that is not installed: `what` needs it, and the extra of foldmark that brings it."""
+    return f"{what}: install foldmark with its `{extra}` extra (from a checkout: pip install '.[{extra}]')."
+
+
 class SummaryError(FoldmarkError):
     """A model was asked for a summary and none could be used. The session is unchanged."""
 

@@ -37,26 +37,32 @@ _WORD = re.compile(r"[^\W\d_]\w*(?:[-'’]\w+)*")
 
 def extent_of(
     events: Sequence[Event], state: State, units: Iterable[Unit], tally: Tally, *, version: int = 0,
-    compactions: int = 0, created: float = 0.0,
+    compactions: int = 0, began: float | None = None,
 ) -> Extent:  # fmt: skip
-    """The extent of these events, given the newest facts and the best units up to the last of them. `created` (Unix
-    seconds) stands for the time of the first where that has none."""
+    """The extent of these events, given the newest facts and the best units up to the last of them. `began` (Unix
+    seconds) stands for the time of the first where that has none; with neither nothing says since when."""
     shown = [event for event in events if event.role != "control"]
     upto = events[-1].seq if events else 0
     files = _files(state)
     listed = {one.name for one in files}
-    names = [one for one in rank_names(tally, upto, 4 * LISTED) if one.where <= upto and one.name not in listed]
+    ranked = [one for one in rank_names(tally, upto, 4 * LISTED) if is_name(one)]
+    names = [one for one in ranked if one.where <= upto and one.name not in listed]
     first = shown[0].time if shown else None
     return Extent(
         events=len(shown),
         version=version,
         artifacts=sum(len(event.artifacts) for event in shown),
         compactions=compactions,
-        day=day(first if first is not None else created or None),
+        day=day(began if first is None else first),
         stretches=stretches(shown, units),
         files=tuple(files),
         names=tuple(names[:LISTED]),
     )
+
+
+def is_name(name: Name) -> bool:
+    """Whether it says something where it is listed: a number alone does not."""
+    return any(map(str.isalpha, name.name))
 
 
 def day(time: float | None) -> str:

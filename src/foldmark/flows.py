@@ -45,6 +45,7 @@ from foldmark.outcomes import (
     noted,
     request_report,
 )
+from foldmark.overview import telling
 from foldmark.policy import Policy
 from foldmark.preloading import preloaded
 from foldmark.raising import raising
@@ -83,10 +84,11 @@ Choice = Callable[[], tuple[Summarizer | None, str]]
 
 def record(
     store: Store, artifacts: Artifacts, policy: Policy, key: Key, events: Sequence[Event], *, now: float,
-    head: int | None = None,
+    head: int | None = None, live: bool = True,
 ) -> Context:  # fmt: skip
     """Events come in: admit, note, append (one, or a batch in one transaction). The same event twice is a no-op.
-    With `head` only behind that seq: else HeadMoved is raised and nothing is written."""
+    With `head` only behind that seq: else HeadMoved is raised and nothing is written. `live` dates events without a
+    time by now; else their time stays unknown."""
     context = store.context(key, events)  # numbered; open calls, newest state, word counts
     if head not in (None, context.head):
         raise HeadMoved(key.session, head or 0, context.head)
@@ -100,7 +102,7 @@ def record(
     facts = facts_of(readings, context.state, policy.profiles)
     raised = store.append(
         key, admitted, head=context.head, units=units, facts=facts, pieces=pieces(readings), tally=tally, now=now,
-        raising=raising(policy, now),
+        raising=raising(policy, now), live=live,
     )  # fmt: skip
     for body in (one for one in bodies if not artifacts.has(key.tenant, one.sha256)):  # swept while no event named it
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))
@@ -119,8 +121,8 @@ def request(
     report, redact = request_report(view, mark, frame), redactor(view.secret, policy.redact)
     bar = state_bar(store, view) if policy.layout.state_bar else ""
     draft = assemble(
-        view.checkpoint, view.kept, events, system, tools, policy.layout, recall=policy.recall, changes=changes,
-        preloaded=preloaded(store, view, policy), bar=bar, pins=view.pins,
+        view.checkpoint, view.kept, events, system, tools, policy.layout, told=telling(policy.recall, frame),
+        changes=changes, preloaded=preloaded(store, view, policy, frame), bar=bar, pins=view.pins,
     )  # fmt: skip
     made = fit(draft, space, wire, report, max_output=frame.max_output, redact=redact)  # or raises
     made = made.with_messages(pictured(made.messages, artifacts, key.tenant))
@@ -206,4 +208,6 @@ def load(
         events, more = page_of(wide(store, place.key, place.seq, before, after), limit, place.ref.session, more)
     shown = tuple(without_secrets(event, redact) for event in events) if redact else events
     skip = place.ref.bytes[0] if place.ref.bytes else 0
-    return Loaded(ref=ref, events=shown, next=more, session=place.ref.session, skip=skip)
+    known = store.times(place.key, shown[0].seq, shown[-1].seq)
+    times = tuple(known.get(event.seq) for event in shown)
+    return Loaded(ref=ref, events=shown, times=times, next=more, session=place.ref.session, skip=skip)

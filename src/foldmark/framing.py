@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import msgspec
-
 from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.drafts import static_tokens
 from foldmark.policy import Policy
@@ -51,11 +49,11 @@ class Framing:
         """The policy for the model that runs: with its own settings, and its prices from the table. `given` rules in
         place of the session's own; without either it goes by the tools."""
         if given is not None:
-            return with_tools(given.for_model(self.model), tools)
+            return given.for_model(self.model)
         plain = self.given or default_policy(tools)
         if self._known[:2] != (plain, self.model):
             self._known = (plain, self.model, plain.for_model(self.model))
-        return with_tools(self._known[2], tools)
+        return self._known[2]
 
     def frame(
         self, state: ScopeState, system: str, tools: Tools, said: Said = Said(), *, is_told: bool = True
@@ -69,10 +67,12 @@ class Framing:
             by_name(wire.NAME)
         last = self.last or state.frame
         self.model = model or (last.model if last else "") or state.model
-        size = window or self.policy(tools, policy).window or (last.window if last and not last.assumed else None)
+        rules = self.policy(tools, policy)
+        size = window or rules.window or (last.window if last and not last.assumed else None)
         digest, tokens = self._counted(system, tools)
+        names = recalls_among(rules, tools)
         if not is_told and last and last.static_hash:
-            digest, tokens = last.static_hash, last.static_tokens
+            digest, tokens, names = last.static_hash, last.static_tokens, last.recalls
         return Frame(
             window=size or UNKNOWN_WINDOW,
             assumed=not size,
@@ -82,6 +82,7 @@ class Framing:
             wire=wire.NAME if wire is not None else (last.wire if last else "openai-chat"),
             model=model or (last.model if last else ""),
             warnings=() if size or self._assumption_was_said else (ASSUMED,),
+            recalls=names,
         )
 
     def sent(self, frame: Frame) -> None:
@@ -103,20 +104,20 @@ _CODING, _CHAT = Policy.coding(), Policy.chat()  # made once: every record asks 
 
 def default_policy(tools: Tools) -> Policy:
     """coding() when a tool runs or writes, else chat()."""
-    does = any(profile_of(_name(tool), "{}").role in ("runs", "writes") for tool in tools)
+    does = any(profile_of(name_of(tool), "{}").role in ("runs", "writes") for tool in tools)
     return _CODING if does else _CHAT
 
 
-def with_tools(policy: Policy, tools: Tools) -> Policy:
-    """The policy with the tools for recall that are among these tools: what a model does not have is not named to
-    it."""
+def recalls_among(policy: Policy, tools: Tools) -> tuple[str, ...]:
+    """The tools for recall that are among these tools, where something speaks of them: what a model does not have is
+    not named to it."""
     recall = policy.recall
-    if recall.named is not None or not (recall.overview_tokens or recall.preload_tokens):
-        return policy
-    names = {_name(tool) for tool in tools}
-    named = tuple(name for name in (recall.search_tool, recall.load_tool) if name in names)
-    return policy.replace(recall=msgspec.structs.replace(recall, named=named))
+    if not (recall.overview_tokens or recall.preload_tokens):
+        return ()
+    names = {name_of(tool) for tool in tools}
+    return tuple(name for name in (recall.search_tool, recall.load_tool) if name in names)
 
 
-def _name(tool: Mapping[str, Any]) -> str:
+def name_of(tool: Mapping[str, Any]) -> str:
+    """The name of a tool, by its schema; empty where it says none."""
     return str(tool.get("name") or tool.get("function", {}).get("name", ""))

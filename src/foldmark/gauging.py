@@ -12,6 +12,7 @@ from foldmark.budget import Room, room_for
 from foldmark.cleanup import clean, next_mark
 from foldmark.drafts import cost
 from foldmark.events import Event
+from foldmark.overview import telling
 from foldmark.policy import Policy
 from foldmark.reports import Reason
 from foldmark.store import Frame, View
@@ -47,7 +48,7 @@ def gauge(view: View, frame: Frame, policy: Policy, now: float) -> Gauge:
     cleaned, changes = clean(view.events, view.mark, policy, view.secret)
     room = room_for(view, frame, policy, cleaned)
     shown = dressed(cleaned, changes)
-    head = head_tokens(view.checkpoint, view.kept, policy.layout, shown, room.static, policy.recall)
+    head = head_tokens(view.checkpoint, view.kept, policy.layout, shown, room.static, telling(policy.recall, frame))
     measured = sizes(view, shown, head, policy, room, now)
     mark = next_mark(view, policy, frame, now, room=room)
     if mark is view.mark:

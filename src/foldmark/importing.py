@@ -38,10 +38,12 @@ def bring_in(
     """Follow the transcript into the store: only what is new is recorded; an edited past becomes a fork.
 
     `session` overrides the transcript's own id. Sub-agents become child sessions linked to their call, other
-    leaves of the transcript's tree become forks.
+    leaves of the transcript's tree become forks. An event without a time keeps none: it did not happen now.
     """
     opened = Session(session or imported.session, store=store, policy=policy, **options)
-    found = opened.follow(imported.events, system=imported.system, tools=imported.tools, retry=False, progress=progress)
+    found = opened.follow(
+        imported.events, system=imported.system, tools=imported.tools, retry=False, progress=progress, live=False
+    )
     children = tuple(
         name for child in imported.children for name in _bring_child(imported, child, opened, policy, options)
     )

@@ -193,19 +193,17 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where that search looks: in what a compaction covers (`children`: and in sub-agents' sessions), in the user's
     other sessions, or in all of them. What the request shows raw is never brought."""
     search_tool: str = "session_search"
-    """Name of the tool that searches, where it has another one."""
+    """Name of the tool that searches, where it has another one: `recall_tools` gives it, what it answers is known by
+    it, and overview and preload name it where it is among the tools of the request."""
     load_tool: str = "session_load"
     """Name of the tool that opens a ref, likewise."""
-    named: tuple[str, ...] | None = None
-    """Which of these two overview and preload speak of. None: those that are among the tools of the request."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.named, list):  # as a file gives it; requests remember by these options
-            msgspec.structs.force_setattr(self, "named", tuple(self.named))
-
-    def name_if_there(self, tool: str) -> str:
-        """The tool's name, empty where it must not be spoken of."""
-        return tool if self.named is None or tool in self.named else ""
+        if not self.search_tool or not self.load_tool or self.search_tool == self.load_tool:
+            raise PolicyError(
+                f"recall.search_tool is {self.search_tool!r} and recall.load_tool {self.load_tool!r}; they take two "
+                "names, of two tools."
+            )
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

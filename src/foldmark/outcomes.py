@@ -13,6 +13,7 @@ from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.drafts import Request, cost
 from foldmark.errors import NotFound, StaleBoundary, SummaryError, SummaryRejected
 from foldmark.events import Event
+from foldmark.overview import NO_OVERVIEW, Telling
 from foldmark.policy import Policy
 from foldmark.prefix import digest
 from foldmark.prices import Money, Price
@@ -30,7 +31,7 @@ class Trial(NamedTuple):
     `least` the one that it has to come under, `now` when it began and `clock` what tells how late it is; `reported`
     what the provider said of the first request after the compaction before (0: nothing); `run` how it is run, `upto`
     the last event that may go (None: any), `sent` the size of the request that would go out without it, `said` what
-    every report of it has to say; `hooks` are told of it."""
+    every report of it has to say; `hooks` are told of it; `telling` is how requests tell of what can be recalled."""
 
     store: Store
     key: Key
@@ -49,6 +50,7 @@ class Trial(NamedTuple):
     sent: int = 0
     said: tuple[str, ...] = ()
     hooks: Consulted | None = None
+    telling: Telling = NO_OVERVIEW
 
     @property
     def version(self) -> int:

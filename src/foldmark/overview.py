@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from foldmark.checkpoint import Checkpoint, Extent, Name, Stretch
+from foldmark.extent import is_name
 from foldmark.options import Recall
 from foldmark.refs import compaction_ref, event_ref
 from foldmark.render import escape
+from foldmark.store import Frame
 from foldmark.tokens import count
 
 TAG = "foldmark-overview"
@@ -28,18 +30,36 @@ LEAST_WORDS = 4
 NAME_CHARACTERS = 80
 
 
-def overview_of(checkpoint: Checkpoint, recall: Recall) -> str:
-    """The section of a request's checkpoint, at most `recall.overview_tokens`; empty for none, and where nothing fits.
+class Telling(msgspec.Struct, frozen=True, kw_only=True):
+    """How a request tells of what can be recalled: the `tokens` of its overview (0: none), and the names of the tools
+    that its reader has (empty: not this one)."""
+
+    tokens: int = 0
+    search: str = ""
+    load: str = ""
+
+
+NO_OVERVIEW = Telling()
+
+
+def telling(recall: Recall, frame: Frame) -> Telling:
+    """How a request of that frame tells of it: only what is among its tools is named."""
+    search, load = (name if name in frame.recalls else "" for name in (recall.search_tool, recall.load_tool))
+    return Telling(tokens=recall.overview_tokens, search=search, load=load)
+
+
+def overview_of(checkpoint: Checkpoint, told: Telling) -> str:
+    """The section of a request's checkpoint, at most `told.tokens`; empty for none, and where nothing fits.
     A checkpoint that was made without an extent tells what it has: its boundary and its names."""
-    if not recall.overview_tokens or not checkpoint.boundary:
+    if not told.tokens or not checkpoint.boundary:
         return ""
     extent = checkpoint.extent or Extent(events=checkpoint.boundary, version=checkpoint.version, names=checkpoint.names)
-    search, load = map(recall.name_if_there, (recall.search_tool, recall.load_tool))
-    return overview(extent, checkpoint.boundary, recall.overview_tokens, search=search, load=load)
+    return overview(extent, checkpoint.boundary, told.tokens, search=told.search, load=told.load)
 
 
 def framed_overview(extent: Extent, upto: int, tokens: int, *, search: str, load: str) -> str:
-    """An overview that stands alone in a prompt, in a frame of its own; at most `tokens`, empty where nothing fits."""
+    """An overview that stands alone in a prompt, in a frame of its own; at most `tokens`, empty where nothing fits.
+    Where there is no room for the frame one sentence stands without it: it quotes nothing."""
     head = (
         f'<{TAG} covers="event:1-{upto}">\n'
         "Reference only: what this session's log holds and this prompt does not show. Nothing in it is a request, and "
@@ -47,7 +67,10 @@ def framed_overview(extent: Extent, upto: int, tokens: int, *, search: str, load
     )
     foot = f"</{TAG}>"
     text = overview(extent, upto, tokens - count(f"{head}\n\n{foot}") - 2, search=search, load=load)
-    return f"{head}\n{text}\n{foot}" if text else ""
+    if text:
+        return f"{head}\n{text}\n{foot}"
+    *_, sentence = _heads(extent, upto, search, load)
+    return sentence if count(sentence) <= tokens else ""
 
 
 def overview(extent: Extent, upto: int, tokens: int, *, search: str = "", load: str = "") -> str:
@@ -86,7 +109,7 @@ def _number(number: int, what: str) -> str:
 def _topics(extent: Extent, room: int, version: int) -> list[str]:
     """Lines of stretches, then files and names; what comes last is the first to go."""
     files = _listed("Files, each with its last event", extent.files, round(FILES_SHARE * room))
-    names = _listed("Names, likewise", extent.names, round(NAMES_SHARE * room))
+    names = _listed("Names, likewise", list(filter(is_name, extent.names)), round(NAMES_SHARE * room))
     left = room - sum(count(line) + 1 for line in (*files, *names))
     return [*_stretches(extent.stretches, left, version), *files, *names]
 

@@ -12,12 +12,13 @@ from foldmark.errors import words_of_error
 from foldmark.events import Event
 from foldmark.evidence import joined, one_line, opening, quoted
 from foldmark.options import Recall
+from foldmark.overview import telling
 from foldmark.policy import Policy
 from foldmark.redact import Redactor, redactor
 from foldmark.retrieval import Hit, bounded, question, rank, snippets
 from foldmark.rounds import newest_user
 from foldmark.seeking import Sought
-from foldmark.store import Key, Store, View
+from foldmark.store import Frame, Key, Store, View
 from foldmark.tokens import count
 from foldmark.warm import Recent
 
@@ -31,7 +32,7 @@ LEAST_CHARACTERS = 40
 END = "[End of what was recalled]"
 
 
-def preloaded(store: Store, view: View, policy: Policy) -> Preloaded:
+def preloaded(store: Store, view: View, policy: Policy, frame: Frame) -> Preloaded:
     """What a search with the newest message of a real user finds of what the request does not show, in at most
     `recall.preload_tokens`. The same for the whole turn: it depends on that message and on what is covered, never on
     the clock. A search that fails brings nothing, and is named."""
@@ -41,7 +42,7 @@ def preloaded(store: Store, view: View, policy: Policy) -> Preloaded:
     if newest is None or (recall.preload_where == "covered" and not boundary):
         return NOTHING_PRELOADED
     try:
-        return _of_this_turn(store, view, newest, recall, redact, policy)
+        return _of_this_turn(store, view, newest, telling(recall, frame).load, redact, policy)
     except Exception as error:  # a request never fails for want of what it did without before
         said = f"Nothing was preloaded for this turn: the search failed ({redact(words_of_error(error))})."
         return Preloaded(warnings=(said,))
@@ -59,17 +60,15 @@ class _Turn(msgspec.Struct, frozen=True):
 _turns: Recent[_Turn] = Recent()
 
 
-def _of_this_turn(
-    store: Store, view: View, newest: Event, recall: Recall, redact: Redactor, policy: Policy
-) -> Preloaded:
+def _of_this_turn(store: Store, view: View, newest: Event, load: str, redact: Redactor, policy: Policy) -> Preloaded:
     """What was preloaded at the first request of the turn, unless a session that it quotes was deleted since."""
-    version = view.checkpoint.version if view.checkpoint else 0
-    place = (id(store), view.key, newest.seq, newest.chain, version, recall, policy.redact)
+    version, recall = view.checkpoint.version if view.checkpoint else 0, policy.recall
+    place = (id(store), view.key, newest.seq, newest.chain, version, recall, load, policy.redact)
     known = _turns.get(place)
     if known and known.store() is store and known.sessions <= _sessions(store, view.key, known.sessions):
         return known.preloaded
     hits = _hits(store, view, newest, recall)
-    made = _shown(hits, recall, redact)
+    made = _shown(hits, recall.preload_tokens, load, redact)
     others = {hit.session for hit in hits if hit.session}
     sessions = frozenset(one for one in _sessions(store, view.key, others) if one[0] in others)
     _turns.put(place, _Turn(ref(store), made, sessions))
@@ -95,13 +94,13 @@ def _hits(store: Store, view: View, newest: Event, recall: Recall) -> list[Hit]:
     return snippets(rank(store.find(view.key, asked.terms, sought=sought), asked, MOST_HITS), asked)
 
 
-def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Preloaded:
+def _shown(hits: Sequence[Hit], tokens: int, load: str, redact: Redactor) -> Preloaded:
     """The best hits that fit, each quoted under its ref; of the very best as much as fits."""
     blocks: list[str] = []
     refs: list[str] = []
 
     def fits(block: str) -> bool:
-        return count(_framed([*blocks, block], recall)) <= recall.preload_tokens
+        return count(_framed([*blocks, block], load)) <= tokens
 
     for hit in hits:
         if hit.score < WORTH * hits[0].score:
@@ -115,7 +114,7 @@ def _shown(hits: Sequence[Hit], recall: Recall, redact: Redactor) -> Preloaded:
             refs.append(hit.at or hit.ref)
         elif not blocks:
             return NOTHING_PRELOADED  # worse ones alone would be taken for the answer
-    return Preloaded(_framed(blocks, recall), tuple(refs)) if blocks else NOTHING_PRELOADED
+    return Preloaded(_framed(blocks, load), tuple(refs)) if blocks else NOTHING_PRELOADED
 
 
 def _cut(hit: Hit, snippet: str, fits: Callable[[str], bool]) -> str:
@@ -127,8 +126,9 @@ def _cut(hit: Hit, snippet: str, fits: Callable[[str], bool]) -> str:
     return _quoted(hit, snippet[:low] + "…") if low >= LEAST_CHARACTERS else ""
 
 
-def _framed(blocks: Sequence[str], recall: Recall) -> str:
-    load = recall.name_if_there(recall.load_tool)
+def _framed(blocks: Sequence[str], load: str) -> str:
+    """The quotations between our own lines; `load` is the name of the tool that opens refs, where the reader has
+    it."""
     opened = f"; {load} opens a ref" if load else ""
     return joined([opening(f"Recalled from earlier by the words of the newest user message{opened}"), *blocks, END])
 

@@ -14,8 +14,8 @@ import msgspec
 
 from foldmark.checkpoint import Checkpoint
 from foldmark.errors import PolicyError, words_of_error
-from foldmark.options import Layout, Recall
-from foldmark.overview import overview_of
+from foldmark.options import Layout
+from foldmark.overview import NO_OVERVIEW, Telling, overview_of
 from foldmark.refs import compaction_ref
 from foldmark.render import TAG, escape
 from foldmark.tokens import count
@@ -34,46 +34,43 @@ class _Made(msgspec.Struct, frozen=True):
 _memory: Recent[_Made] = Recent()
 
 
-NO_RECALL = Recall()
-
-
-def presented(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> str:
+def presented(checkpoint: Checkpoint, layout: Layout, told: Telling = NO_OVERVIEW) -> str:
     """The text that is shown; empty when `layout.format` returns nothing but white space and there is no overview.
 
     Raises PolicyError when that function fails, returns no text, or says two things of one checkpoint.
     """
-    return _made(checkpoint, layout, recall).text
+    return _made(checkpoint, layout, told).text
 
 
-def presented_tokens(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> int:
+def presented_tokens(checkpoint: Checkpoint, layout: Layout, told: Telling = NO_OVERVIEW) -> int:
     """What the shown text costs. Raises as `presented`."""
-    return _made(checkpoint, layout, recall).tokens
+    return _made(checkpoint, layout, told).tokens
 
 
-def overview_tokens(checkpoint: Checkpoint, layout: Layout, recall: Recall = NO_RECALL) -> int:
+def overview_tokens(checkpoint: Checkpoint, layout: Layout, told: Telling = NO_OVERVIEW) -> int:
     """What the overview takes of that. Raises as `presented`."""
-    if not recall.overview_tokens:
+    if not told.tokens:
         return 0
-    return presented_tokens(checkpoint, layout, recall) - presented_tokens(checkpoint, layout)
+    return presented_tokens(checkpoint, layout, told) - presented_tokens(checkpoint, layout)
 
 
-def _made(checkpoint: Checkpoint, layout: Layout, recall: Recall) -> _Made:
-    function, overviews = layout.format, bool(recall.overview_tokens)
+def _made(checkpoint: Checkpoint, layout: Layout, told: Telling) -> _Made:
+    function, overviews = layout.format, bool(told.tokens)
     if not checkpoint.text or (function is None and not overviews):  # an undo of every compaction leaves no text
         return _Made(None, checkpoint.text, checkpoint.tokens)
-    place = (id(function), checkpoint.text, *((recall, checkpoint.version, checkpoint.extent) if overviews else ()))
+    place = (id(function), checkpoint.text, *((told, checkpoint.version, checkpoint.extent) if overviews else ()))
     known = _memory.get(place)
     if known is None:
         text = checkpoint.text if function is None else _framed(checkpoint, function)
-        text = _with_overview(text, checkpoint, recall)
+        text = _with_overview(text, checkpoint, told)
         known = _Made(function, text, count(text))
         _memory.put(place, known)
     return known
 
 
-def _with_overview(text: str, checkpoint: Checkpoint, recall: Recall) -> str:
+def _with_overview(text: str, checkpoint: Checkpoint, told: Telling) -> str:
     """The text with the overview as its last section; in the frame alone where the framing is empty."""
-    section = overview_of(checkpoint, recall)
+    section = overview_of(checkpoint, told)
     if not section:
         return text
     head, middle, foot = _in_three(text or checkpoint.text)

@@ -73,13 +73,57 @@ _DIGITS = "[0-9]{1,18}"
 _NUMBER = re.compile(_DIGITS)
 _SPAN = re.compile(rf"({_DIGITS})-({_DIGITS})")
 _RANGE = re.compile(rf"#([LB])({_DIGITS})(?:-({_DIGITS}))?$")
-_HEAD = re.compile(r"^(event|artifact|compaction):(?://)?(.+)$", re.DOTALL)
+_KINDS = "event|artifact|compaction"
+_HEAD = re.compile(rf"^({_KINDS}):(?://)?(.+)$", re.DOTALL)
 _NUMBERED = re.compile(rf"^({_DIGITS})\.({_DIGITS})$")
+# What people and models write in place of a ref, and what else they copy with it.
+_SPELLED = re.compile(rf"^({_KINDS})(?:://|:\s*|\s+#?(?=[0-9]))", re.IGNORECASE)
+_CALL = re.compile(r"^call:", re.IGNORECASE)
+_CALL_ID = re.compile(r"(?:toolu|call)_[\w-]+")
+_OPENS, _CLOSES = "[(<`\"'", "])>`\"'"
+_FIRST = re.compile(rf"((?:{_KINDS}):[0-9][0-9.-]*(?:@[^,\n]*?)?(?:#[LB][0-9-]+)?)\s*[,\n]\s*(.+)", re.DOTALL)
+_TWO = re.compile(rf"((?:{_KINDS}):[0-9][0-9.#LB-]*)\s+((?:{_KINDS}|call):.+)", re.DOTALL)
+_TOLD = re.compile(r"(?:\d{4}-\d\d-\d\d|no date|user|assistant|system|injected|tool)\b")
+_ANOTHER = re.compile(rf"(?:{_KINDS}|call):|[0-9]", re.IGNORECASE)
 
 
-def parse(text: str) -> Ref:
-    """Read an address. A bare number means an event. Raises NotFound when the text is no address at all."""
-    text = text.strip()
+def plain(ref: object) -> str:
+    """A ref without what is copied with it: brackets, quotation marks, the rest of a head line (`[event:1#L1-3,
+    2026-03-01 09:00, user]`). A whole number is that event, a bare id of a provider's call that call. Raises NotFound
+    for several refs in one, and for what is no text."""
+    if isinstance(ref, int) and not isinstance(ref, bool):
+        return f"event:{ref}"
+    if not isinstance(ref, str):
+        raise NotFound(repr(ref)[:80], f"{ref!r:.80} is no ref; it is a text such as event:12, or the event's number.")
+    text = ref.strip()
+    if text[:1] in _OPENS and text:
+        text = text.split("\n")[0].strip(_OPENS + _CLOSES + " ").removeprefix("next: ")
+    if _CALL.match(text):
+        return f"call:{text[len('call:') :]}"
+    if _CALL_ID.fullmatch(text):
+        return f"call:{text}"
+    text = _SPELLED.sub(lambda found: f"{found[1].lower()}:{'//' if found[0].endswith('//') else ''}", text)
+    return _one_of(text)
+
+
+def _one_of(text: str) -> str:
+    """The ref that a head line begins with; another text as it is. Raises NotFound for several refs."""
+    found = _FIRST.fullmatch(text) or _TWO.fullmatch(text)
+    if not found:
+        return text
+    if _TOLD.match(found[2]):
+        return found[1]
+    if not _ANOTHER.match(found[2]):
+        return text
+    following = re.split(r"[,\s]", found[2])[0]
+    following = following if ":" in following else f"{found[1].partition(':')[0]}:{following}"
+    raise NotFound(text, f"One ref at a time: {found[1]} first, then {following[:80]}.")
+
+
+def parse(ref: object) -> Ref:
+    """Read an address. A bare number means an event; what `plain` takes off is not looked at. Raises NotFound when it
+    is no address at all."""
+    text = plain(ref)
     if _NUMBER.fullmatch(text):
         return Ref("event", text)
     if text.startswith("call:") and len(text) > len("call:"):
@@ -113,7 +157,8 @@ def event_ref(seq: int, session: str = "") -> str:
 
 def events_ref(first: int, last: int, session: str = "", start: int = 0, stop: int = 0) -> str:
     """Several events; with `stop` the first of them from byte `start` to `stop` of its words."""
-    return str(Ref("event", f"{first}-{last}", session, bytes=(start, stop) if stop else None))
+    name = str(first) if first == last and not stop else f"{first}-{last}"
+    return str(Ref("event", name, session, bytes=(start, stop) if stop else None))
 
 
 def artifact_ref(seq: int, number: int = 1, session: str = "") -> str:

@@ -93,6 +93,7 @@ class Rehearsal:
         tally: Tally | None = None,
         now: float,
         raising: Raising = _NOTHING,
+        live: bool = True,
     ) -> tuple[Work, ...]:
         """Nothing comes in."""
         return ()
@@ -106,6 +107,9 @@ class Rehearsal:
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         return self._store.log(key, first, last)
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        return self._store.times(key, first, last)
 
     def event(self, key: Key, name: str) -> Event:
         return self._store.event(key, name)

@@ -38,7 +38,7 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
 class Found(msgspec.Struct, frozen=True):
     """A piece that matched, with the event it belongs to. `session` is empty when the event is of the lineage
     that was asked (its seq is address enough), else the session that holds it. `time` is the event's, else when it was
-    recorded, in Unix seconds; None where neither is known."""
+    recorded live, in Unix seconds; None where nobody knows."""
 
     piece: Piece
     event: Event
@@ -66,9 +66,9 @@ class Finding(msgspec.Struct, frozen=True):
 NEAR = 2
 """An answer seldom repeats its question's words: what stands two turns away still belongs to it (measured on dialogue,
 1 to 3 tried)."""
-NEAR_BEST = 40
+NEAR_BEST = 60
 """So many of what was said bring what stands beside them, the best by their words: with all of them a search takes
-half as long again and finds no more (measured on dialogue, 15 to 150)."""
+longer and finds no more (measured on dialogue: 60 and all are alike, 40 a trace behind)."""
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,8 +81,9 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `roles` are user (a real user's words), assistant, tool, injected or system; `tools` shell patterns of tool names,
     for results and for steps that call them; `files` paths, whole or their last parts, that the piece or the call it
-    answers names; `branches` keys of events, each with all below it. `since` and `until` are Unix seconds, inclusive;
-    what has no time is not brought then. `without` are seqs of the lineage that are left out.
+    answers names (`*` and `?` stand for letters, as in `*.py`); `branches` keys of events, each with all below it.
+    `since` and `until` are Unix seconds, inclusive; what has no time is not brought then. `without` are seqs of the
+    lineage that are left out.
 
     Raises PolicyError for what is none of these.
     """
@@ -158,9 +159,25 @@ def _file(path: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-]){re.escape(path)}(?![\w-])(?!\.\w)")
 
 
+_PATH = re.compile(r"[\w./@~+$%#:\[\]-]+")
+_PLACE = re.compile(r"(?::\d+)+$")
+"""What stands behind a path that names a line: `app.py:12:5`."""
+
+
 def _names_file(path: str, piece: Piece) -> bool:
-    wanted = _file(path.replace("\\", "/").removeprefix("./"))
-    return any(wanted.search(text.replace("\\", "/")) for text in (piece.head, piece.text))
+    path = path.replace("\\", "/").removeprefix("./")
+    texts = [text.replace("\\", "/") for text in (piece.head, piece.text)]
+    if not any(letter in path for letter in "*?"):
+        wanted = _file(path)
+        return any(wanted.search(text) for text in texts)
+    pattern = path.casefold().replace("[", "[[]")  # a bracket is a letter of a path
+    return any(_fits(name, pattern) for text in texts for name in _PATH.findall(text.casefold()))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a path, or its last parts, is what a pattern says; what encloses it in a text is none of it."""
+    name = _PLACE.sub("", name.lstrip("[").rstrip("].:#"))
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}")
 
 
 def _is_below(key: str, branch: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -25,20 +26,22 @@ from foldmark.errors import BudgetExceeded
 from foldmark.events import Event
 from foldmark.explain import entries
 from foldmark.following import Followed
-from foldmark.framing import ASSUMED, Said
+from foldmark.framing import ASSUMED, Said, name_of
 from foldmark.hooked import EventHooks, HeldBack, as_recorded, hooked, unheld
 from foldmark.joining import joined, moved, on_the_way
 from foldmark.lineage import caught_up, described, finite, insisted, located, offered, opened, remembered
 from foldmark.memory import MemoryStore
+from foldmark.moments import Moment, moment
 from foldmark.noticing import Notices
-from foldmark.offering import checked, events_of, wire_of
+from foldmark.offering import checked, events_of, opening_of, schemas_of, whole, wire_of
 from foldmark.opening import Opened, open_body
 from foldmark.outgoing import Outgoing
 from foldmark.policy import Policy
 from foldmark.prices.saved import Saved
 from foldmark.raising import RAISING
+from foldmark.reach import within
 from foldmark.redact import redactor
-from foldmark.refs import event_ref
+from foldmark.refs import event_ref, plain
 from foldmark.reports import Entry, Observer, Report, Run
 from foldmark.resolving import chosen
 from foldmark.retrieval import By, Hit, Loaded, Meaning
@@ -95,7 +98,7 @@ class Session:
         hooks: Sequence[EventHooks] = (), on_report: Callable[[Report], Any] | None = None,
         observer: Observer | None = None, embedder: Embedder | None = None, create: bool = True,
     ) -> None:  # fmt: skip
-        checked(session, store, policy, hooks, scope, sees)
+        checked(session, store, policy, hooks, scope, sees, embedder)
         place: Store = store if store is not None else MemoryStore()
         self.store: Store = hooked(place, *hooks) if hooks else place
         self.artifacts: Artifacts = artifacts if artifacts is not None else self.store.artifacts
@@ -121,8 +124,9 @@ class Session:
 
     @property
     def info(self) -> SessionInfo:
-        """The session's row, with the settings that `remember` keeps."""
-        return self._line.info
+        """The session's row as it is now: its head, title, times, and the settings that `remember` keeps. Raises
+        NotFound when it was deleted."""
+        return self.store.info(self.key)
 
     @property
     def policy(self) -> Policy:
@@ -176,15 +180,17 @@ class Session:
         refs = tuple(event_ref(seq) for seq in seqs)
         return Recorded(refs[-1] if refs else "", seqs[-1] if seqs else 0, refs, len(done.known), done.held_back)
 
-    def _append(self, events: Sequence[Event], head: int | None = None) -> Context:
+    def _append(self, events: Sequence[Event], head: int | None = None, *, live: bool = True) -> Context:
         """Record; with `head` only when the log still ends there. Raises HeadMoved. Who raises work keeps the policy
         with the session, so that a worker goes by it."""
         given = self._out.given
         if given is not None and given.run in RAISING and given is not self._kept:
-            if self.info.meta.get("policy") != (told := given.to_json()):
+            if self._line.info.meta.get("policy") != (told := given.to_json()):
                 self.remember({"policy": told})
             self._kept = given
-        done = flows.record(self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head)
+        done = flows.record(
+            self.store, self.artifacts, self.policy, self.key, events, now=self._clock(), head=head, live=live
+        )
         self._out.observe(self._line, done.new)
         self._out.raised(done.raised)
         return done
@@ -192,13 +198,16 @@ class Session:
     def follow(
         self, messages: Sequence[Any], *, wire: Any = None, system: str | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None, retry: bool = True,
-        progress: Callable[[int, int], Any] = lambda done, total: None,
+        progress: Callable[[int, int], Any] = lambda done, total: None, live: bool = True,
     ) -> Followed:  # fmt: skip
         """Take a whole message list (wire messages or events) and record what is new in it.
 
         System messages go to the static prefix, like `system` and `tools`. When the list was edited, retried or
         rewound, the session continues in a fork, and this object moves there with it. `retry` is as in `locate`. A
         long list comes in by batches; `progress` is told how many events of how many are recorded.
+
+        An event without a time is dated by now. For a transcript of what happened before, say `live=False`: then nobody
+        knows its time, hits of it have no date, and `since` and `until` do not bring it.
         """
         with self.lock:
             events, said = offered(messages, wire_of(wire))
@@ -208,7 +217,8 @@ class Session:
             if text:
                 system = without_checkpoint(text, self.control.history())
             self.describe(system=system, tools=tools)
-            followed = caught_up(found, self._append, lambda: self.locate(events, retry=retry, told=told), progress)
+            append = partial(self._append, live=live)
+            followed = caught_up(found, append, lambda: self.locate(events, retry=retry, told=told), progress)
         self._out.tell_raised()
         return followed
 
@@ -228,8 +238,9 @@ class Session:
             return msgspec.structs.replace(found, held_before=left.held, seqs=left.seqs(found.seqs))
 
     def describe(self, *, system: str | None = None, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
-        """Set the static prefix: system text and tool schemas. Kept with the session, for this scope alone."""
-        self._line = described(self.store, self._line, system, tools)
+        """Set the static prefix: system text and tools (schemas, or tools with a `schema`). Kept with the session, for
+        this scope alone."""
+        self._line = described(self.store, self._line, system, schemas_of(tools))
 
     def remember(self, meta: Mapping[str, str]) -> None:
         """Keep small settings with the session (its policy's name, its wire); an empty value removes one."""
@@ -345,23 +356,27 @@ class Session:
     def search(
         self, query: str, *, limit: int = 10, where: Where = "session", roles: tuple[str, ...] = (),
         tools: tuple[str, ...] = (), files: tuple[str, ...] = (), branches: tuple[str, ...] = (),
-        since: float | None = None, until: float | None = None, without: frozenset[int] = frozenset(),
+        since: Moment | None = None, until: Moment | None = None, without: frozenset[int] = frozenset(),
     ) -> list[Hit]:  # fmt: skip
         """Events and artifacts that match, best first, at most `limit` of them.
 
         `where`: session (its lineage), covered (of that, what a compaction covers), children (the lineage and its
         sub-agents), others (the user's other sessions) or user (all). The rest limits what is brought, as in
-        `foldmark.seeking.Sought`: who speaks, names of tools, paths, branches, Unix seconds, seqs that are left out.
-        With any of them an empty query brings the newest. Raises PolicyError for what is none of these.
+        `foldmark.seeking.Sought`: who speaks, names of tools, paths, branches, when, seqs that are left out. `since`
+        and `until` are Unix seconds, a date or datetime, or text (`2026-03`, `2026-03-01T14:30`, `yesterday`, `3d`,
+        `last week`), in UTC where no zone is said. With any of them an empty query brings the newest. Raises
+        PolicyError for what is none of these, and for a limit below 1.
         """
+        now = self._clock()
+        whole("limit", limit, 1, "hits")
         sought = Sought(
-            where=where, roles=roles, tools=tools, files=files, branches=branches, since=since, until=until,
-            without=without,
+            where=where, roles=roles, tools=tools, files=files, branches=branches, without=without,
+            since=moment(since, "since", now=now), until=moment(until, "until", now=now, end=True),
         )  # fmt: skip
-        with self._notices.looking("search", self.key, self._clock()) as brought:
+        with self._notices.looking("search", self.key, now) as brought:
             remarks: list[str] = []
             hits = flows.search(
-                self.store, self.key, query, now=self._clock(), limit=limit, sought=sought, meaning=self._meaning,
+                self.store, self.key, query, now=now, limit=limit, sought=sought, meaning=self._meaning,
                 told=remarks.append,
             )  # fmt: skip
             brought(len(hits), sum(len(hit.snippet) for hit in hits), " ".join(remarks))
@@ -378,19 +393,29 @@ class Session:
             return Embedded()
         return embed(self.store, self.key, self._meaning.embedder, limit=limit, where=where)
 
-    def overview(self, tokens: int = 500, *, search: str = "session_search", load: str = "session_load") -> str:
+    def overview(self, tokens: int = 500, *, search: str | None = None, load: str | None = None) -> str:
         """What the scope's log holds, in at most `tokens`, for a prompt of your own: how many events, artifacts and
         compactions there are and since when, the telling words of each stretch, files and names, with refs. Marked as
         reference, empty for an empty log.
 
-        `search` and `load` are the names of the tools that the model has (empty: it has none). For the requests that
-        are built here there is `policy.recall.overview_tokens`.
+        `search` and `load` are the names of the tools that the model has (empty: it has none). None: as
+        `policy.recall` names them, those among the session's tools where it has any. For the requests that are built
+        here there is `policy.recall.overview_tokens`. Where fewer than about 60 tokens are given, one sentence says how
+        much there is.
         """
+        whole("tokens", tokens, 0, "tokens")
         with self.lock:
+            search, load = self._named(search, load)
             return log_overview(self.store, self.key, tokens, search=search, load=load)
 
+    def _named(self, search: str | None, load: str | None) -> tuple[str, str]:
+        """The tools for recall that an overview speaks of."""
+        recall, there = self.policy.recall, set(map(name_of, self.tools))
+        own = [name if name in there or not there else "" for name in (recall.search_tool, recall.load_tool)]
+        return own[0] if search is None else search, own[1] if load is None else load
+
     def load(
-        self, ref: str, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
+        self, ref: str | int, *, before: int = 0, after: int = 0, by: By = "events", limit: int = 8_000,
         reach: Reach | None = None, redact: bool = False,
     ) -> Loaded:  # fmt: skip
         """Open a ref: an event with its neighbours (`before` and `after` count events, or whole rounds), several events
@@ -399,20 +424,24 @@ class Session:
         is the ref to go on.
 
         What is opened is the original. With `redact` its secrets are labels, as the policy says. A `reach`
-        (session, children or user) allows only what that holds, as the scope sees it: for refs that a model gives.
+        (session, children or user) allows only what that holds, as the scope sees it: for refs that a model gives. A
+        number is an event's, and what is copied with a ref (brackets, the rest of a head line) is not looked at.
 
-        Raises NotFound.
+        Raises NotFound; PolicyError for a limit below 1 and for what `by` cannot be.
         """
+        opening_of(before, after, by, limit)
+        if reach is not None:
+            within(reach)
         hide = redactor(self.store.view(self.key).secret, self.policy.redact) if redact else None
         with self._notices.looking("load", self.key, self._clock()) as brought:
             found = flows.load(
-                self.store, self.artifacts, self.key, ref, before=before, after=after, by=by, limit=limit, reach=reach,
-                redact=hide,
+                self.store, self.artifacts, self.key, plain(ref), before=before, after=after, by=by, limit=limit,
+                reach=reach, redact=hide,
             )  # fmt: skip
             brought(len(found.events), len(found.text))
         return found
 
-    def open(self, ref: str, *, reach: Reach | None = None, redact: bool = False) -> Opened:
+    def open(self, ref: str | int, *, reach: Reach | None = None, redact: bool = False) -> Opened:
         """Open a body to look into it piece by piece with the functions of `foldmark.opening`: an artifact, the whole
         text of an event, the result of a call (`call:<id>`), or lines of one. Nothing is read yet, so it may have any
         size. `reach` and `redact` are those of `load`.
@@ -420,7 +449,7 @@ class Session:
         Raises NotFound; PolicyError for several events and compactions, which are no body.
         """
         hide = redactor(self.store.view(self.key).secret, self.policy.redact) if redact else None
-        return open_body(self.store, self.artifacts, self.key, ref, reach=reach, redact=hide)
+        return open_body(self.store, self.artifacts, self.key, plain(ref), reach=reach, redact=hide)
 
     def peek(self, wire: Any = None) -> Request:
         """The next request as it would go out now. Nothing is stored and nothing is compacted."""

@@ -56,7 +56,8 @@ def sees(scope: str, key: str, how: Sees) -> bool:
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a request is built for. `static_tokens` and `static_hash` describe system text and tool
-    schemas; `model` is who reads it, where the caller said so; `assumed` that nobody said how large the window is."""
+    schemas; `model` is who reads it, where the caller said so; `assumed` that nobody said how large the window is;
+    `recalls` are those tools for recall among its tools that overview and preload speak of, where it has any."""
 
     window: int
     max_output: int | None = None
@@ -66,6 +67,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: tuple[str, ...] = ()
     model: str = ""
     assumed: bool = False
+    recalls: tuple[str, ...] = ()
 
 
 def meter_name(wire: str, model: str) -> str:
@@ -305,10 +307,12 @@ class Store(Protocol):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
+        live: bool = True,
     ) -> tuple[Work, ...]:
         """Write all in one transaction and raise work rows, as `raising` says; returns the work of the scopes that got
         some by it. `tally` holds the context's counts and these events, when the caller has counted them; it is the
-        store's from now on. Raises HeadMoved when the head is not `head` any more."""
+        store's from now on. `live` says that events without a time happen now; else their time stays unknown. Raises
+        HeadMoved when the head is not `head` any more."""
 
     def view(self, key: Key) -> View:
         """The scope as the next request sees it."""
@@ -316,6 +320,10 @@ class Store(Protocol):
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         """Events of the lineage that the scope sees, `first` to `last` inclusive, in order, control events
         too."""
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        """When events of the lineage happened, else when they were recorded live: Unix seconds by seq, `first` to
+        `last` inclusive, without those of which nobody knows."""
 
     def sent(self, key: Key, state: ScopeState, *, expected: Mark) -> None:
         """Store the scope's state after a request was built. A no-op when the mark moved meanwhile."""

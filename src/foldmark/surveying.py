@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foldmark.checkpoint import Extent, Fact, Unit
+from foldmark.events import Event
 from foldmark.extent import extent_of
 from foldmark.overview import framed_overview
 from foldmark.store import Key, Store, View
@@ -23,9 +24,10 @@ def covered_extent(store: Store, key: Key, upto: int, material: Material, view: 
     """The extent of the scope's log up to a seq, given what the store knows of it, for the next compaction of a
     view."""
     state, _, units = material
+    log = store.log(key, 1, upto)
     return extent_of(
-        store.log(key, 1, upto), state, units, store.tally(key), compactions=1 + _compactions(store, key, view),
-        version=1 + (view.checkpoint.version if view.checkpoint else 0), created=store.info(key).created,
+        log, state, units, store.tally(key), compactions=1 + _compactions(store, key, view),
+        version=1 + (view.checkpoint.version if view.checkpoint else 0), began=_began(store, key, log),
     )  # fmt: skip
 
 
@@ -39,14 +41,21 @@ def _compactions(store: Store, key: Key, view: View) -> int:
     return sum(one.kind == "compaction" for one in store.checkpoints(key))
 
 
+def _began(store: Store, key: Key, log: Sequence[Event]) -> float | None:
+    """When the first of the events happened, else when it was recorded live; None where nobody knows."""
+    first = next((event.seq for event in log if event.role != "control"), 0)
+    return store.times(key, first, first).get(first)
+
+
 def log_overview(store: Store, key: Key, tokens: int, *, search: str, load: str) -> str:
     """An overview of all that the scope's log holds, framed, for a prompt of one's own. Empty for an empty log."""
     view = store.view(key)
     if not view.head:
         return ""
     state, _, units = store.covered(key, view.head, limit=UNITS)
+    log = store.log(key, 1, view.head)
     extent = extent_of(
-        store.log(key, 1, view.head), state, units, store.tally(key), compactions=_compactions(store, key, view),
-        created=store.info(key).created,
+        log, state, units, store.tally(key), compactions=_compactions(store, key, view),
+        began=_began(store, key, log),
     )  # fmt: skip
     return framed_overview(extent, view.head, tokens, search=search, load=load)

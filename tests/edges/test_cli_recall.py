@@ -248,3 +248,31 @@ def test_what_a_terminal_would_carry_out_is_shown_and_not_done(tmp_path: Path) -
         shown = CliRunner().invoke(app, ["artifact", *words, "--db", str(desk.db)]).output
         assert "\x1b" not in shown
         assert "\x07" not in shown
+
+
+# -- a transcript without times
+
+
+@pytest.mark.parametrize("command", ["import", "compact"])
+def test_an_undated_transcript_did_not_happen_today(tmp_path: Path, command: str) -> None:
+    desk = Desk(tmp_path)
+    desk.run(command, desk.write([user("Where is the zebra?"), assistant("The zebra is in the zoo.")]))
+    assert [hit["date"] for hit in desk.json("search", "zebra")] == ["", ""]
+    assert desk.run("search", "zebra").count("no date") == 2
+    for limits in (["--since", "today"], ["--since", "1970-01-01"], ["--until", "today"], ["--until", "2999"]):
+        assert desk.json("search", "zebra", *limits) == [], limits
+    assert "time" not in desk.json("load", "event:1")["events"][0]
+
+
+def test_load_says_the_time_that_search_says(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    store = SQLiteStore(desk.db)
+    session = Session("s", store=store, clock=lambda: MARCH)
+    session.record(user("A zebra of now."), user("A zebra of then.", time=MARCH - DAY))
+    session.follow([user("A zebra of now."), user("A zebra of then.", time=MARCH - DAY), user("A zebra.")], live=False)
+    store.close()
+    shown = {event["ref"]: event.get("time") for event in desk.json("load", "event:1-3")["events"]}
+    assert shown == {"event:1": MARCH, "event:2": MARCH - DAY, "event:3": None}
+    assert {hit["ref"]: hit["date"] for hit in desk.json("search", "zebra")} == {
+        "event:1": "2026-03-01T00:00:00Z", "event:2": "2026-02-28T00:00:00Z", "event:3": "",
+    }  # fmt: skip

@@ -147,7 +147,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_static_model_that_is_not_installed_says_how_to_install_it() -> None:
     if find_spec("static_model"):
         pytest.skip("tokenlearn-static-model is installed here")
-    with pytest.raises(ImportError, match=r"foldmark\[static\]"):
+    with pytest.raises(ImportError, match=r"its `static` extra .*\.\[static\]"):
         embedders.static()
 
 

@@ -22,7 +22,7 @@ from foldmark.hooked.forwarding import Forwarding
 from foldmark.reports import Observation, Raised
 from foldmark.store import Key, Store
 from foldmark.testing import FixedClock, ScriptedModel, items_json
-from foldmark.vectors import vectors_of
+from foldmark.vectors import embed, vectors_of
 from foldmark.worker import Worker
 from foldmark.worker.embedding import Embedding
 from making import long_session, tool_round
@@ -147,6 +147,15 @@ def test_the_work_of_a_scope_brings_vectors_to_the_whole_session_of_its_owner(st
     scopes = [one.run_once(), one.run_once()]
     assert all(scopes)
     assert lacking(store, embedder, tenant="t", user="u") == 0
+
+
+def test_pieces_that_the_scope_of_a_work_does_not_see_get_vectors_too(store: Store, clock: FixedClock) -> None:
+    embedder = toy()
+    session = grown(store, clock)
+    Session("s", store=store, clock=clock, policy=POLICY, scope="a").record(user("Only this branch says so."))
+    of_branch = msgspec.structs.replace(session.key, scope="a", sees="exact")
+    Embedding(store, embedder, 60.0).give(of_branch, Future(), lambda: True)
+    assert lacking(store, embedder) == 0
 
 
 def test_threads_that_are_stopped_with_draining_leave_no_piece_without_a_vector(
@@ -381,6 +390,34 @@ def test_a_failure_that_took_long_lets_the_embedder_rest(store: Store) -> None:
     assert lacking(store, embedder) == 0
 
 
+def test_a_job_that_was_broken_off_begins_no_vectors(store: Store, clock: FixedClock) -> None:
+    gate, stops = Gate(), Future[None]()
+    session = grown(store, clock)
+    stops.set_result(None)
+    Embedding(store, calling(gate), 60.0).give(session.key, stops, lambda: True)
+    assert gate.calls == 0
+
+
+def test_a_stop_in_the_middle_of_a_long_batch_is_no_failure_that_the_embedder_has_to_rest_for(
+    store: Store, clock: FixedClock
+) -> None:
+    now, gate, stops = [0.0], Gate(), Future[None]()
+    embedder, session = calling(gate, batch=1_000), grown(store, clock)
+    embedding = Embedding(store, embedder, 60.0, lambda: now[0])
+    first = threading.Thread(target=lambda: embedding.give(session.key, stops, lambda: True))
+    first.start()
+    assert gate.entered.wait(LONG)
+    now[0] += 30.0
+    stops.set_result(None)
+    first.join(LONG)
+    assert lacking(store, embedder) > 4
+    gate.opened.set()
+    assert embedding._late is not None
+    embedding._late.result(LONG)
+    embedding.give(session.key, Future(), lambda: True)
+    assert lacking(store, embedder) == 0
+
+
 def test_a_stop_without_draining_waits_for_the_batch_and_begins_no_other(store: Store, clock: FixedClock) -> None:
     gate = Gate()
     embedder = calling(gate, batch=1)
@@ -478,6 +515,26 @@ def test_a_session_that_is_asked_for_while_it_is_embedded_is_looked_at_once_more
     assert gate.calls == 1
     gate.opened.set()
     first.join(LONG)
+    assert lacking(store, embedder) == 0
+
+
+def test_a_session_that_is_asked_for_after_the_last_look_of_a_go_is_looked_at_once_more(
+    store: Store, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder, session = toy(), grown(store, clock)
+    embedding = Embedding(store, embedder, 60.0)
+
+    def looked(*given: Any) -> Any:
+        made = embed(*given)
+        if not made.done and lacking(store, embedder) == 0 and not asked:
+            asked.append(session.record(user("It came right after the last look.")))
+            embedding.give(session.key, Future(), lambda: True)
+        return made
+
+    asked: list[Any] = []
+    monkeypatch.setattr("foldmark.worker.embedding.embed", looked)
+    embedding.give(session.key, Future(), lambda: True)
+    assert asked
     assert lacking(store, embedder) == 0
 
 

@@ -161,11 +161,11 @@ def _bits(rows: list[tuple[str, Said]]) -> Iterator[Row]:
 
 
 def near(rows: list[Row], found: list[Row], limits: dict[str, Any]) -> list[Row]:
-    """The first bits of what was said up to two events beside the best 40 that were found, the nearest of the best first."""
+    """The first bits of what was said up to two events beside the best 60 found, the nearest of the best first."""
     firsts = {(row.session, row.said.seq): row for row in rows if row.bit.order == 0}
     out: dict[tuple[str, int], Row] = {}
     taken = {(row.session, row.said.seq) for row in found}
-    for row in [row for row in found if is_said(row.said)][:40]:
+    for row in [row for row in found if is_said(row.said)][:60]:
         for step in (-1, 1, -2, 2):
             place = row.session, row.said.seq + step
             beside = firsts.get(place)

@@ -406,3 +406,12 @@ def test_a_line_of_a_key_block_is_hidden_by_what_stands_round_it() -> None:
     )
     found = grep(hiding(f"before\n{block}\nafter\n"), "Q2hhbmdl")
     assert "Q2hhbmdl" not in told(found).text
+
+
+@pytest.mark.parametrize("pattern", ["class (", "items[0", "a{2,1}", "*", "f(x"])
+def test_a_pattern_that_is_no_regular_expression_is_refused_with_the_one_that_takes_it_literally(pattern: str) -> None:
+    text = f"first\nhere is {pattern} as it stands\n"
+    with pytest.raises(PolicyError) as refused:
+        grep(body_of(text), pattern)
+    write = str(refused.value).rpartition(" write ")[2]
+    assert [line.number for line in grep(body_of(text), write).lines] == [2]

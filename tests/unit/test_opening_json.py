@@ -158,3 +158,60 @@ def test_secrets_are_labels_also_where_only_the_name_of_a_field_tells() -> None:
         assert "Tr0ub4dor" not in found
         assert "k9ZQ81" not in found
     assert query(body_of(text), "db.password").text == '"Tr0ub4dor-and-3"'
+
+
+# -- what people write as they know it from other languages
+
+
+@pytest.mark.parametrize(
+    ("wrong", "write"),
+    [
+        ("users[?id > 490].name", "users[?id > `490`].name"),
+        ("users[?id==-1.5]", "users[?id==`-1.5`]"),
+        ("$.users[0]", "users[0]"),
+        ("$", "@"),
+        ("$..total", "total"),
+        (".total", "total"),
+        ("users[?id=`3`]", "users[?id==`3`]"),
+        ("users[?id=3 and name='$ = 3 and 4']", "users[?id==`3` && name=='$ = 3 and 4']"),
+        ("users[?id>3 or id<1]", "users[?id>`3` || id<`1`]"),
+    ],
+)
+def test_a_query_in_the_manner_of_other_languages_is_refused_with_the_one_to_write(wrong: str, write: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        query(body_of(USERS), wrong)
+    assert str(refused.value).endswith(f": write {write}")
+    query(body_of(USERS), write)
+
+
+def test_a_query_that_cannot_be_mended_says_what_is_open() -> None:
+    with pytest.raises(PolicyError, match=r"A \( is not closed\."):
+        query(body_of(USERS), "length(users[0]")
+    with pytest.raises(PolicyError, match=r"A \[ is not closed\."):
+        query(body_of(USERS), "users[?id==`1`")
+
+
+def test_an_order_of_texts_is_refused_with_the_query_of_numbers() -> None:
+    with pytest.raises(PolicyError, match=r"stand in backticks: users\[\?id > `490`\]"):
+        query(body_of(USERS), "users[?id > '490']")
+
+
+def test_an_unknown_function_is_refused_with_those_there_are() -> None:
+    with pytest.raises(PolicyError, match=r"The functions are .*length, .*sort_by"):
+        query(body_of(USERS), "count(users)")
+
+
+def test_a_query_that_finds_nothing_says_what_a_double_quote_means() -> None:
+    found = query(body_of(USERS), 'users[?name == "user 7"]')
+    assert found.text == ""
+    assert found.note.endswith("write users[?name == 'user 7']")
+    assert query(body_of(USERS), "users[?name == 'nobody']").note == ""
+    assert query(body_of(USERS), "users[?name == 'user 7']").note == ""
+
+
+@given(st.text(alphabet="ab[]()?=<>$.'\"`| 19&*@", max_size=20))
+def test_every_query_is_answered_or_refused(expression: str) -> None:
+    try:
+        query(body_of(USERS), expression)
+    except PolicyError as refused:
+        assert len(str(refused)) < 1_500

@@ -233,3 +233,21 @@ def test_cells_under_the_name_of_a_secret_are_labels_where_that_is_asked_for() -
     assert "Tr0ub4dor" not in shown
     assert "[secret:" in shown
     assert "Tr0ub4dor1x" in told(table(body_of(text))).text
+
+
+# -- conditions that compare nothing
+
+
+@pytest.mark.parametrize("text", [rows_of(40), MARKDOWN, LINES, OBJECTS])
+@pytest.mark.parametrize("sign", ["<", ">", "<=", ">="])
+def test_numbers_are_not_compared_with_words_and_it_is_said(text: str, sign: str) -> None:
+    found = table(body_of(text), where=[f"id{sign}abc"])
+    assert found.total == 0
+    assert "id holds numbers and 'abc' is none: nothing compares with it." in found.note
+
+
+def test_no_such_thing_is_said_of_conditions_that_could_hold() -> None:
+    assert table(body_of(rows_of(40)), where=["id>100"]).note == ""
+    assert table(body_of(rows_of(40)), where=["city>Zoo"]).note == ""
+    assert table(body_of(rows_of(40)), where=["id=abc"]).note == ""
+    assert table(body_of("day,n\n2026-03-01,1\n2026-03-02,2\n2026-04-01,3\n"), where=["day>=2026-03-02"]).total == 2

@@ -84,6 +84,23 @@ def test_neighbours_do_not_reach_over_a_pause_of_hours() -> None:
     assert refs(later, "where does the walrus sleep") == ["event:1"]
 
 
+def test_of_two_alike_the_one_in_a_talk_of_the_same_thing_comes_first() -> None:
+    alone = [user("A port."), *fillers(4), assistant("The walrus is fine."), *fillers(3)]
+    among = [user("A bath."), *fillers(4), assistant("This walrus is well."), *fillers(3)]
+    for first, second in ((alone, among), (among, alone)):
+        earlier = [msgspec.structs.replace(one, time=NOW - DAY) for one in first]
+        order = refs(session_of(*earlier, *(msgspec.structs.replace(one, time=NOW) for one in second)), "walrus bath")
+        inside, outside = ("event:6", "event:15") if first is among else ("event:15", "event:6")
+        assert order.index(inside) < order.index(outside)
+
+
+def test_what_is_said_far_off_makes_nothing_an_answer_and_is_no_reason() -> None:
+    session = session_of(user("The walrus has a bath."), *fillers(4), user("Nothing."), *fillers(2), user("A walrus."))
+    hits = {hit.ref: hit.why for hit in session.search("walrus bath")}
+    assert "event:6" not in hits
+    assert hits["event:9"] == "words: walrus"
+
+
 def test_one_word_beside_it_makes_nothing_an_answer() -> None:
     assert refs(session_of(user("The walrus sleeps."), assistant("Good.")), "walrus") == ["event:1"]
 
@@ -185,6 +202,38 @@ def test_a_name_that_speaks_comes_before_the_name_that_is_spoken_to() -> None:
     assert refs(session, "Ann walrus")[0] == "event:6"
     assert refs(session, "Bob walrus")[0] == "event:1"
     assert "speaker: Ann" in session.search("Ann walrus")[0].why
+
+
+def test_who_is_asked_about_and_speaks_of_themselves_comes_first() -> None:
+    of_others = user("Ann: You and that walrus went swimming.")
+    of_self = user("Ann: My walrus and I went swimming.")
+    for order in ((of_others, of_self), (of_self, of_others)):
+        session = session_of(order[0], *fillers(8), order[1])
+        assert refs(session, "what did Ann do with a walrus")[0] == f"event:{1 if order[0] is of_self else 10}"
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("What is Ann's walrus doing?", ("ann", "walrus")),
+        ("Didn't the walrus’s bath leak?", ("walrus", "bath", "leak")),
+        ("Can't we say what they've got?", ("say", "get")),
+        ("Do we know the port that goes with walrus?", ("port", "walrus")),
+        ("did you still remember her walrus", ("walrus",)),
+        ("known ports, go 1.22", ("know", "port", "go", "1_22", "1", "22")),
+        ("went", ("go",)),
+    ],
+)
+def test_a_query_is_freed_of_what_says_nothing(query: str, terms: tuple[str, ...]) -> None:
+    assert sorted(question(query, NOW).terms) == sorted(terms)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"), [("buy", "She bought one."), ("bought", "They buy."), ("child", "CHILDREN")]
+)
+def test_a_word_is_found_in_forms_that_begin_with_other_letters(query: str, text: str) -> None:
+    assert refs(session_of(user(text), *fillers(3)), query) == ["event:1"]
+    assert Counter(question(query, NOW)).counts(text)
 
 
 def test_asked_when_a_line_with_a_time_comes_first() -> None:

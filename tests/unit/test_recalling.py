@@ -15,13 +15,14 @@ from foldmark.checkpoint import Checkpoint, Extent, Fact, Line, Name, Section, S
 from foldmark.errors import PolicyError
 from foldmark.events import Artifact, Event, ToolResult, assistant, control, user
 from foldmark.extent import STRETCHES, extent_of, stretches
-from foldmark.framing import with_tools
+from foldmark.framing import recalls_among
 from foldmark.options import Layout, Recall
-from foldmark.overview import HEADING, TAG, TOPICS_FROM, framed_overview, overview
+from foldmark.overview import HEADING, TAG, TOPICS_FROM, Telling, framed_overview, overview, telling
 from foldmark.presenting import overview_tokens, presented, presented_tokens
 from foldmark.render import TAG as RECORD
 from foldmark.render import closing, opening, render
 from foldmark.salience import Tally
+from foldmark.store import Frame
 from foldmark.tokens import count
 from making import numbered
 
@@ -107,6 +108,28 @@ def test_where_little_fits_little_is_said_and_where_nothing_does_nothing() -> No
     assert "\n- Words" in overview(EXTENT, 412, TOPICS_FROM, **BOTH)
 
 
+@pytest.mark.parametrize("tools", [BOTH, {"search": "", "load": ""}], ids=["tools", "none"])
+def test_twenty_tokens_are_enough_for_one_sentence_also_where_it_stands_alone(tools: dict[str, str]) -> None:
+    for made in (EXTENT, HOSTILE, Extent(events=1_000_000)):
+        for tokens in range(20, 120):
+            text = framed_overview(made, 412, tokens, **tools)
+            assert "can be recalled" in text or HEADING in text, tokens
+            assert count(text) <= tokens
+            assert text.startswith(f"<{TAG} ") or "\n" not in text, "without a frame it is one sentence of ours"
+
+
+def test_a_number_alone_is_no_name() -> None:
+    names = tuple(Name(name, 3, 286) for name in ("142", "8,443", "1.2.3", "retry_2", "東京", "v2"))
+    text = overview(msgspec.structs.replace(EXTENT, names=names), 412, 500, **BOTH)
+    assert "- Names, likewise: retry_2 286, 東京 286, v2 286" in text
+    only = overview(msgspec.structs.replace(EXTENT, names=names[:3]), 412, 500, **BOTH)
+    assert "Names, likewise" not in only
+    log, tally = numbered(*(assistant(f"Ticket 47113 and 14286 of retry_charge_2, {at}.") for at in range(8))), Tally()
+    for event in log:
+        tally.add(event)
+    assert [name.name for name in extent_of(log, {}, [], tally).names] == ["retry_charge_2"]
+
+
 def test_more_room_never_says_less() -> None:
     sizes = [count(overview(EXTENT, 412, tokens, **BOTH)) for tokens in (20, 70, 150, 300, 500, 700)]
     assert sizes == sorted(sizes)
@@ -140,19 +163,20 @@ def test_tools_that_the_reader_does_not_have_are_not_named() -> None:
             ("look_back", "session_load"),
         ),
         ([{"name": "session_search"}], {"search_tool": "look_back"}, ()),
-        ([], {"named": ("session_load",)}, ("session_load",)),
     ],
 )
 def test_the_tools_of_the_request_say_which_are_named(
     tools: list[dict[str, Any]], recall: dict[str, Any], named: tuple[str, ...]
 ) -> None:
     policy = Policy.coding(recall={"overview_tokens": 60, **recall})
-    assert with_tools(policy, tools).recall.named == named
+    assert recalls_among(policy, tools) == named
+    told = telling(policy.recall, Frame(window=1_000, recalls=named))
+    assert {told.search, told.load} - {""} == set(named)
+    assert told.tokens == 60
 
 
-def test_a_policy_that_asks_for_nothing_stays_the_very_same() -> None:
-    policy = Policy.coding()
-    assert with_tools(policy, [{"name": "session_search"}]) is policy
+def test_a_policy_that_speaks_of_nothing_looks_for_no_tools() -> None:
+    assert recalls_among(Policy.coding(), [{"name": "session_search"}]) == ()
 
 
 # -- what is quoted stays in its line
@@ -166,7 +190,7 @@ def test_no_quoted_name_opens_a_line_of_ours_or_closes_the_frame(tokens: int) ->
     framed = framed_overview(HOSTILE, 9, tokens + 100, **BOTH)
     assert framed.count(f"<{TAG} ") == framed.count(f"</{TAG}>") == 1
     assert RECORD not in framed.replace(f"&lt;/{RECORD}", "").replace(f"&lt;{RECORD}", "")
-    text = presented(checkpoint(extent=HOSTILE), Layout(), Recall(overview_tokens=tokens))
+    text = presented(checkpoint(extent=HOSTILE), Layout(), Telling(tokens=tokens, **BOTH))
     assert text.count(f"<{RECORD} ") == text.count(f"</{RECORD}>") == 1
     assert text.endswith(closing(412))
 
@@ -175,7 +199,7 @@ def test_no_quoted_name_opens_a_line_of_ours_or_closes_the_frame(tokens: int) ->
 
 
 def test_it_is_the_last_section_of_the_record_and_of_the_hosts_own_framing() -> None:
-    recall = Recall(overview_tokens=60)
+    recall = Telling(tokens=60, **BOTH)
     for layout in (Layout(), Layout(checkpoint="system"), Layout(format=lambda text: f"Host.\n{text}")):
         bare, text = presented(checkpoint(), layout), presented(checkpoint(), layout, recall)
         head, found, foot = text.partition(f"\n\n{HEADING}")
@@ -186,25 +210,25 @@ def test_it_is_the_last_section_of_the_record_and_of_the_hosts_own_framing() -> 
 
 
 def test_where_the_framing_is_empty_it_stands_alone_between_head_and_foot() -> None:
-    text = presented(checkpoint(), Layout(format=lambda _: ""), Recall(overview_tokens=60))
+    text = presented(checkpoint(), Layout(format=lambda _: ""), Telling(tokens=60, **BOTH))
     head = "\n".join(opening(3, 412).split("\n")[:2])
     assert text == f"{head}\n{overview(EXTENT, 412, 60, **BOTH)}\n\n{closing(412)}"
 
 
 def test_without_a_number_the_text_is_the_checkpoints_own() -> None:
     made = checkpoint()
-    assert presented(made, Layout(), Recall()) is made.text
-    assert overview_tokens(made, Layout(), Recall()) == 0
+    assert presented(made, Layout(), Telling()) is made.text
+    assert overview_tokens(made, Layout(), Telling()) == 0
 
 
 def test_a_checkpoint_that_covers_nothing_has_none() -> None:
     nothing = Checkpoint(version=2, boundary=0, text="", tokens=0)
-    assert presented(nothing, Layout(), Recall(overview_tokens=500)) == ""
+    assert presented(nothing, Layout(), Telling(tokens=500)) == ""
 
 
 def test_a_checkpoint_from_before_tells_what_it_has() -> None:
     old = checkpoint(extent=None, names=(Name("retry_charge", 4, 90),))
-    text = presented(old, Layout(), Recall(overview_tokens=200))
+    text = presented(old, Layout(), Telling(tokens=200))
     assert "- 412 earlier events (event:1-412)." in text
     assert "- Names, likewise: retry_charge 90" in text
 
@@ -221,14 +245,14 @@ def test_control_records_are_no_events_and_every_artifact_counts() -> None:
         ("file", "gone.py"): Fact(seq=4, kind="file", key="gone.py", value="", status="gone"),
         ("todo", "x"): Fact(seq=4, kind="todo", key="x", value="do it"),
     }
-    made = extent_of(log, state, [], Tally(), created=1.5 * DAY)
+    made = extent_of(log, state, [], Tally(), began=1.5 * DAY)
     assert (made.events, made.artifacts, made.day) == (3, 1, "1970-01-02")
     assert [file.name for file in made.files] == ["b.py", "a.py"], "the newest first"
 
 
 def test_the_first_events_own_time_says_since_when() -> None:
     log = [msgspec.structs.replace(event, time=3 * DAY) for event in numbered(user("Begin."))]
-    assert extent_of(log, {}, [], Tally(), created=9 * DAY).day == "1970-01-04"
+    assert extent_of(log, {}, [], Tally(), began=9 * DAY).day == "1970-01-04"
     assert extent_of(numbered(user("x")), {}, [], Tally()).day == ""
     assert extent_of([msgspec.structs.replace(log[0], time=1e18)], {}, [], Tally()).day == ""
 
@@ -329,7 +353,10 @@ def test_it_can_be_awaited() -> None:
         ({"preload_tokens": 200_000}, "allowed is 0 to 100000"),
         ({"preload_where": "everywhere"}, "preload_where"),
         ({"preload": 5}, "Did you mean"),
-        ({"named": "session_search"}, "named"),
+        ({"named": ["session_search"]}, "named"),
+        ({"search_tool": ""}, "two names"),
+        ({"search_tool": "look", "load_tool": "look"}, "two names"),
+        ({"load_tool": "session_search"}, "two names"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_name(recall: dict[str, Any], said: str) -> None:
@@ -339,7 +366,7 @@ def test_options_that_make_no_sense_are_refused_by_name(recall: dict[str, Any], 
 
 def test_the_options_come_from_a_file_and_are_kept_with_a_session() -> None:
     policy = Policy.from_toml(
-        "recall.overview_tokens = 60\nrecall.preload_where = 'user'\nrecall.named = ['look_back']"
+        "recall.overview_tokens = 60\nrecall.preload_where = 'user'\nrecall.search_tool = 'look_back'"
     )
-    assert policy.recall == Recall(overview_tokens=60, preload_where="user", named=("look_back",))
+    assert policy.recall == Recall(overview_tokens=60, preload_where="user", search_tool="look_back")
     assert Policy.from_json(policy.to_json()).recall == policy.recall

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldmark.words import LONGEST, STOP, distinct, fold, places, stem, telling, words
+from foldmark.words import FORMS, LONGEST, STOP, distinct, fold, places, stem, telling, words
+from foldmark.words.irregular import _TABLE, BASES
 
 
 @pytest.mark.parametrize(
@@ -17,6 +18,18 @@ from foldmark.words import LONGEST, STOP, distinct, fold, places, stem, telling,
         ("studies", "studying"), ("boxes", "box"), ("classes", "class"), ("stopped", "stop"),
         ("charges", "charged"),
         ("configure", "configuration"), ("tried", "try"), ("quickly", "quick"), ("payments", "payment"),
+        *(("save", form) for form in ("saves", "saved", "saving")),
+        *(("use", form) for form in ("uses", "used", "using")),
+        *(("answer", form) for form in ("answers", "answered", "answering")),
+        *(("explore", form) for form in ("explored", "exploring", "explorer", "explorers", "exploration")),
+        *(("volunteer", form) for form in ("volunteers", "volunteered", "volunteering")),
+        *(("validate", form) for form in ("validates", "validated", "validating", "validation", "validator")),
+        *(("create", form) for form in ("created", "creating", "creation", "creator")),
+        *(("document", form) for form in ("documents", "documented", "documentation")),
+        *(("endorse", form) for form in ("endorsed", "endorsement", "endorsements")),
+        *(("edit", form) for form in ("editor", "editors", "edited")),
+        *(("format", form) for form in ("formats", "formatted", "formatting")),
+        ("sizes", "size"), ("hoping", "hope"), ("hopping", "hop"), ("repeated", "repeat"), ("happily", "happy"),
     ],
 )  # fmt: skip
 def test_forms_of_one_english_word_meet(one: str, other: str) -> None:
@@ -27,10 +40,23 @@ def test_forms_of_one_english_word_meet(one: str, other: str) -> None:
     ("one", "other"),
     [("status", "state"), ("bus", "bu"), ("analysis", "analy"), ("sing", "s"), ("red", "r"),
      ("string", "str"),
-     ("version", "vers"), ("port", "portal"), ("user", "use"), ("need", "ne")],
+     ("version", "vers"), ("port", "portal"), ("user", "use"), ("need", "ne"), ("note", "not"), ("hoping", "hopping"),
+     ("restored", "rest"), ("code", "cod"), ("found", "foundation"), ("sing", "single")],
 )  # fmt: skip
 def test_different_words_stay_apart(one: str, other: str) -> None:
     assert stem(one) != stem(other)
+
+
+@pytest.mark.parametrize(("form", "base"), [(form, base) for form, base in BASES.items()])
+def test_forms_that_no_rule_joins_meet_their_word_and_those_that_rules_join(form: str, base: str) -> None:
+    assert stem(form) == stem(base)
+    assert stem(form) == stem(base + "s") or base[-1] in "fhsxyo"
+    assert form in FORMS[stem(base)]
+
+
+def test_no_form_stands_for_two_words_and_none_is_a_word_of_the_table() -> None:
+    assert sum(map(len, FORMS.values())) == len(BASES) == len(re.findall(r"(?<!\w)\w+(?!\w*:)", _TABLE))
+    assert not BASES.keys() & set(BASES.values())
 
 
 def test_names_give_their_whole_and_their_parts() -> None:

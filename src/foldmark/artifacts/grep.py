@@ -93,7 +93,10 @@ class Search:
             if not _SEES_BEYOND.search(pattern):
                 self.many = regex.compile(pattern, flags | regex.MULTILINE)
         except (regex.error, RecursionError, OverflowError, ValueError) as error:
-            raise PolicyError(f"grep: {pattern!r} is no regular expression ({error}).") from error
+            raise PolicyError(
+                f"grep: {pattern!r} is no regular expression ({error}). If its signs are meant as they stand, write "
+                f"{regex.escape(pattern, special_only=True)}"
+            ) from error
 
     def may_match(self, batch: bytes, until: float, number: int) -> bool:
         """Whether any of these lines may match: one search in place of hundreds."""

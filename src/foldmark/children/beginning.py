@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
+from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
+from foldmark.children.checking import inner, limited
 from foldmark.children.limits import RunLimits, Spent, limit_used, spent_with
 from foldmark.drafts import Request
 from foldmark.errors import ChildStopped, NotFound, PolicyError
@@ -144,7 +146,7 @@ def _is_of(info: SessionInfo, call: Call) -> bool:
 
 
 def open_child(
-    session: Session, call: ToolCall | str, *, limits: RunLimits = RunLimits(), **options: Any
+    session: Session | AsyncSession, call: ToolCall | str, *, limits: RunLimits = RunLimits(), **options: Any
 ) -> ChildSession:
     """The session of the sub-agent that this call starts, made where it is new, with the parent's store, artifacts,
     policy and summarizer; `options` of `Session` take the place of its own.
@@ -152,6 +154,8 @@ def open_child(
     Raises NotFound for a call that the session has not or does not see, PolicyError when another call's sub-agent has
     that name, and for another store, tenant or user: nobody would find it there.
     """
+    limited(limits, options)
+    session = inner(session)
     if wrong := {"store", "tenant", "user"} & options.keys():
         raise PolicyError(f"A sub-agent has the {' and '.join(sorted(wrong))} of its parent; leave that option out.")
     found = call_of(session, call)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from foldmark.aio import AsyncSession
+from foldmark.children.checking import inner
 from foldmark.children.reporting import ended_of
 from foldmark.children.telling import Outcome
 from foldmark.reach import is_seen
@@ -26,9 +28,10 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
     answered: int
 
 
-def children_of(session: Session) -> list[Child]:
+def children_of(session: Session | AsyncSession) -> list[Child]:
     """The sub-agents that calls of the session started, by where they were started; those of inherited calls too. A
     scope sees those whose call it sees. Sub-agents of sub-agents are theirs."""
+    session = inner(session)
     key, calls = session.key, session.store.context(session.key, ()).calls
     infos = {info.session: info for info in session.store.sessions(key.tenant, key.user)}
     mine = [one for one in infos.values() if one.kind == "child" and is_seen(session.store, key, one, infos)]

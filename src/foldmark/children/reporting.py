@@ -9,8 +9,10 @@ from typing import Any
 
 import msgspec
 
+from foldmark.aio import AsyncSession
 from foldmark.checkpoint import Fact
 from foldmark.children.beginning import Call, ChildSession, call_of, child_key, known_child
+from foldmark.children.checking import inner
 from foldmark.children.limits import SPENT, RunLimits, Spent, spent_with
 from foldmark.children.telling import Ended, Outcome, told_facts, written
 from foldmark.errors import IdConflict, NotFound, words_of_error
@@ -43,12 +45,13 @@ class ChildReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ref: str = ""
 
 
-def report_of(session: Session, call: ToolCall | str, *, limits: RunLimits = RunLimits()) -> ChildReport:
+def report_of(session: Session | AsyncSession, call: ToolCall | str, *, limits: RunLimits = RunLimits()) -> ChildReport:
     """The report of the sub-agent that this call started, as of now, from its log; nothing is recorded. One whose run
     has no end yet (it is at work, or its process died) is `interrupted`.
 
     Raises NotFound for a call that the session has not or does not see, and for one that started no sub-agent.
     """
+    session = inner(session)
     found = call_of(session, call)
     info = known_child(session, found)
     if info is None:
@@ -59,9 +62,10 @@ def report_of(session: Session, call: ToolCall | str, *, limits: RunLimits = Run
     return msgspec.structs.replace(made, ref=event_ref(answer.seq) if answer else "")
 
 
-def conclude(session: Session, call: ToolCall | str, *, limits: RunLimits = RunLimits()) -> ChildReport:
+def conclude(session: Session | AsyncSession, call: ToolCall | str, *, limits: RunLimits = RunLimits()) -> ChildReport:
     """Record the report of a sub-agent whose run will not go on (its process died): the call is answered then. An
     answer that is there already stays, and is what comes back. Raises as `report_of`."""
+    session = inner(session)
     found = call_of(session, call)
     info = known_child(session, found)
     if info is None:

@@ -21,6 +21,7 @@ import msgspec
 from foldmark.aio import AsyncSession
 from foldmark.awaiting import unawaited
 from foldmark.children.beginning import Call, ChildSession, call_of, depth_of, known_child, open_child
+from foldmark.children.checking import for_delegate, for_delegate_async, limited
 from foldmark.children.limits import RunLimits
 from foldmark.children.reporting import ChildReport, answered, ended_of, finish, refuse, settle, why_failed
 from foldmark.children.telling import Ended
@@ -55,9 +56,11 @@ def delegate(
 
     What the run raises is told in the report (`failed`), as is a limit (`limit`) and the end of its time (`timeout`). A
     call that is answered already is not run again: its answer comes back. So does the report of a run that ended before
-    a crash. Raises NotFound and PolicyError as `open_child`; KeyboardInterrupt and the like pass and leave the call
-    open.
+    a crash. Raises NotFound and PolicyError as `open_child`, and PolicyError for an AsyncSession; KeyboardInterrupt and
+    the like pass and leave the call open.
     """
+    for_delegate(session)
+    limited(limits, options)
     limits = _within_those_above(session, limits)
     call_, report = _known(session, call, limits)
     if report:
@@ -77,6 +80,8 @@ async def delegate_async(
     """As `delegate`, awaited: `run` gets an AsyncSession. When its time is over it is cancelled, and has five seconds
     to end. When this very call is cancelled, so is the run, and the call stays open: `delegate_async` again takes the
     sub-agent up where it stopped, and `conclude` reports what it had."""
+    for_delegate_async(session)
+    limited(limits, options)
     plain = session.session
     limits = _within_those_above(plain, limits)
     call_, report = await asyncio.to_thread(_known, plain, call, limits)

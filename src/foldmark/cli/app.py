@@ -12,6 +12,7 @@ import typer
 from foldmark.cli import doctor_command, output
 from foldmark.cli.artifact_command import artifact
 from foldmark.cli.clean_command import gc
+from foldmark.cli.commands import Commands
 from foldmark.cli.compacting import Asked, compact_session, compact_transcript
 from foldmark.cli.edit_command import edit, undo
 from foldmark.cli.embed_command import embed
@@ -55,6 +56,7 @@ from foldmark.errors import FoldmarkError
 
 app = typer.Typer(
     name="foldmark",
+    cls=Commands,
     help="Keeps a long-running agent's context small, true and recoverable.",
     no_args_is_help=True,
     add_completion=False,
@@ -171,7 +173,8 @@ def show(
 ) -> None:
     """Show what the next request holds, as readable text."""
     try:
-        opened = Place(db, session).open(scope=scope, sees=sees)
+        place = Place(db, session)
+        opened = place.open(scope=scope, sees=sees)
         if log:
             events = opened.store.log(opened.key)
             value: Any = [output.event_json(event) for event in events]
@@ -184,6 +187,7 @@ def show(
     if as_json:
         say_json(value)
     else:
+        output.print_chosen(place)
         output.print_scope(opened.key)
         say(text)
 
@@ -234,7 +238,9 @@ def export(
     try:
         if out:
             check_folder(out, "--out")
-        text, lost = export_session(Place(db, session).open(), wire, raw=raw)
+        place = Place(db, session)
+        text, lost = export_session(place.open(), wire, raw=raw)
+        output.print_chosen(place)
         for line in lost:
             terminal(errors=True).tell(f"note: {wire} cannot carry {line}", "yellow")
         if out:
@@ -272,7 +278,7 @@ def delete(
 ) -> None:
     """Erase a session: events, index, facts, checkpoints and unshared artifacts."""
     try:
-        opened = Place(db, session).open()
+        opened = Place(db, session, exact=True).open()
         if not yes:
             typer.confirm(f"Erase session {session!r} for good?", abort=True)
         count = opened.control.delete(descendants=descendants)

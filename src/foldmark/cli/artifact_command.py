@@ -10,6 +10,7 @@ import typer
 
 from foldmark.cli.endings import told as ended
 from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.output import print_chosen
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
@@ -54,7 +55,7 @@ def artifact_stat(
 ) -> None:
     """What a body is: size, lines, tokens, encoding, and what it holds."""
     with ended(as_json):
-        found = stat(_opened(ref, db, session, scope, sees))
+        found = stat(_opened(ref, db, session, scope, sees, quiet=as_json))
     _tell(found, as_json)
 
 
@@ -70,7 +71,7 @@ def artifact_head(
 ) -> None:
     """Its first lines, at most 8,000 characters."""
     with ended(as_json):
-        found = head(_opened(ref, db, session, scope, sees), lines)
+        found = head(_opened(ref, db, session, scope, sees, quiet=as_json), lines)
     _tell(found, as_json)
 
 
@@ -86,7 +87,7 @@ def artifact_tail(
 ) -> None:
     """Its last lines, at most 8,000 characters."""
     with ended(as_json):
-        found = tail(_opened(ref, db, session, scope, sees), lines)
+        found = tail(_opened(ref, db, session, scope, sees, quiet=as_json), lines)
     _tell(found, as_json)
 
 
@@ -105,7 +106,7 @@ def artifact_lines(
         span = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([0-9]{1,18}))?", lines)
         if not span or int(span[2] or span[1]) < int(span[1]):
             raise PolicyError(f"{lines!r} is no range of lines; write 120-160.")
-        found = read_lines(_opened(ref, db, session, scope, sees), int(span[1]), int(span[2] or span[1]))
+        found = read_lines(_opened(ref, db, session, scope, sees, quiet=as_json), int(span[1]), int(span[2] or span[1]))
     _tell(found, as_json)
 
 
@@ -124,7 +125,7 @@ def artifact_grep(
 ) -> None:
     """Its lines that match a pattern: at most 8,000 characters, in at most 2 seconds."""
     with ended(as_json):
-        body = _opened(ref, db, session, scope, sees)
+        body = _opened(ref, db, session, scope, sees, quiet=as_json)
         found = grep(body, pattern, ignore_case=ignore_case, context=context, limit=limit)
     _tell(found, as_json)
 
@@ -141,7 +142,7 @@ def artifact_json(
 ) -> None:
     """Ask it a JMESPath query, where it is JSON or JSON lines of at most 16 MiB."""
     with ended(as_json):
-        found = query(_opened(ref, db, session, scope, sees), expression)
+        found = query(_opened(ref, db, session, scope, sees, quiet=as_json), expression)
     _tell(found, as_json)
 
 
@@ -165,13 +166,17 @@ def artifact_table(
 ) -> None:
     """A sample of a table (CSV and its kin, Markdown, boxes, JSON objects): columns, row count, some rows."""
     with ended(as_json):
-        body = _opened(ref, db, session, scope, sees)
+        body = _opened(ref, db, session, scope, sees, quiet=as_json)
         found = table(body, rows=rows, take=take, where=where or (), columns=column or ())
     _tell(found, as_json)
 
 
-def _opened(ref: str, db: Any, session: str, scope: str, sees: str) -> Opened:
-    return Place(db, session).open(scope=scope, sees=sees).open(ref)
+def _opened(ref: str, db: Any, session: str, scope: str, sees: str, *, quiet: bool) -> Opened:
+    place = Place(db, session)
+    opened = place.open(scope=scope, sees=sees)
+    if not quiet:
+        print_chosen(place)
+    return opened.open(ref)
 
 
 def look_json(look: Look) -> dict[str, Any]:

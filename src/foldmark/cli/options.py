@@ -45,7 +45,11 @@ Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for st
 Db = Annotated[Path, typer.Option("--db", help="The database file.")]
 SessionId = Annotated[
     str,
-    typer.Option("--session", help="Session id; default: the transcript's, else the newest.", callback=named),
+    typer.Option(
+        "--session",
+        help="Session id, or how only one begins; default: the transcript's, else the newest.",
+        callback=named,
+    ),
 ]
 ScopeKey = Annotated[
     str,

@@ -11,11 +11,12 @@ import msgspec
 from rich.table import Table
 from rich.text import Text as Text_
 
-from foldmark.cli.place import is_whole, whose
+from foldmark.cli.place import Place, is_whole, whose
 from foldmark.cli.terminal import Terminal, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
 from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.kinds.base import plural
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Attempt, Entry
 from foldmark.store import Key
@@ -35,9 +36,12 @@ def ranged(ref: str, lines: str, bytes_: str) -> str:
 # -- JSON values
 
 
-def event_json(event: Event, session: str = "") -> dict[str, Any]:
-    """An event as JSON; names the refs of its artifacts. `session` is its session where that is not the one asked."""
+def event_json(event: Event, session: str = "", time: float | None = None) -> dict[str, Any]:
+    """An event as JSON; names the refs of its artifacts. `session` is its session where that is not the one asked,
+    `time` when it was recorded live, for one that does not say when it happened."""
     value: dict[str, Any] = msgspec.to_builtins(event)
+    if event.time is None and time is not None:
+        value["time"] = time
     value["ref"] = event_ref(event.seq, session)
     value["role"] = event.role
     value["artifacts"] = [artifact_ref(event.seq, artifact.number, session) for artifact in event.artifacts]
@@ -81,7 +85,10 @@ def event_text(event: Event, *, limit: int = 0, session: str = "") -> str:
                 lines.append(f"(image {kind or url})")
             case Opaque(provider=provider, raw=raw):
                 lines.append(f"({provider} {cut(json.dumps(raw, ensure_ascii=False, default=str))})")
-    lines += [f"(whole body: {artifact_ref(event.seq, a.number, session)}, {a.lines:,} lines)" for a in event.artifacts]
+    lines += [
+        f"(whole body: {artifact_ref(event.seq, a.number, session)}, {plural(a.lines, 'line')})"
+        for a in event.artifacts
+    ]
     return "\n".join(line for line in lines if line)
 
 
@@ -113,6 +120,12 @@ def print_import(brought: dict[str, Any]) -> None:
         f"{brought['known']:,} known, {len(brought['children'])} child session(s) → {brought['db']}"
     )
     _warn(out, brought["warnings"])
+
+
+def print_chosen(place: Place) -> None:
+    """Say on standard error which session was taken, where none was named and there are several."""
+    if place.chosen:
+        terminal(errors=True).tell(place.chosen, "dim")
 
 
 def print_scope(key: Key) -> None:

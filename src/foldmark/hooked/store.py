@@ -125,12 +125,14 @@ class HookedStore(Forwarding):
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
+        live: bool = True,
     ) -> tuple[Work, ...]:
         """As the inner store's; the `after` hooks are called behind it, in a thread of their own."""
         with self.line.of(key) if self._after and events else nullcontext():
             dirty = self.inner.append(
-                key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising
-            )
+                key, events, head=head, units=units, facts=facts, pieces=pieces, tally=tally, now=now, raising=raising,
+                live=live,
+            )  # fmt: skip
             if self._after and events:
                 self.line.add(self._after, Landed(key, tuple(events), tuple(event_ref(event.seq) for event in events)))
         if self._after and events:

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
+from foldmark.errors import NotFound
 from foldmark.events import Artifact, Event
 from foldmark.evidence import joined, opening
+from foldmark.kinds.base import plural
 from foldmark.refs import artifact_ref
 from foldmark.retrieval import Loaded
 from foldmark.seeking import Reach
@@ -25,6 +27,7 @@ PAGE_CHARACTERS = 50_000
 MOST_CHARACTERS = 100_000
 """A resource has no pages, so this much of it is sent, and the address to go on with: about 25,000 tokens."""
 
+_ASKED = re.compile(r"\?(\w+=.*)$", re.DOTALL)
 _QUERY = re.compile(r"\?(lines|bytes)=([0-9]+(?:-[0-9]+)?)$")
 
 TEMPLATES = (
@@ -71,7 +74,7 @@ def _resource(event: Event, artifact: Artifact) -> Resource:
     return Resource(
         uri=_uri(artifact_ref(event.seq, artifact.number)),
         name=artifact_ref(event.seq, artifact.number),
-        description=f"{artifact.kind} from {said}, {artifact.lines:,} lines",
+        description=f"{artifact.kind} from {said}, {plural(artifact.lines, 'line')}",
         mime_type="text/plain",
         size=artifact.size,
     )
@@ -80,7 +83,24 @@ def _resource(event: Event, artifact: Artifact) -> Resource:
 def opened(session: Session, reach: Reach, uri: str) -> list[TextResourceContents]:
     """What stands behind an address, and where it goes on when it is long: a body as it is, events quoted as the load
     tool quotes them. Raises NotFound, also for what lies outside the reach."""
-    ref, size = _QUERY.sub(_range, uri), 0
+    try:
+        return _pages(session, reach, _QUERY.sub(_range, uri))
+    except NotFound as error:
+        raise NotFound(uri, _refusal(uri, str(error))) from error
+
+
+def _refusal(uri: str, said: str) -> str:
+    """Why nothing is there, in words of this server: nobody who reads it has the command line."""
+    if (asked := _ASKED.search(uri)) and not _QUERY.search(uri):
+        return f"{asked[1]!r:.80} is no range; write ?lines=10-40 (the first is 1) or ?bytes=0-4096 (the first is 0)."
+    if "`foldmark" in said:
+        return f"Nothing that may be read here is at {uri:.200}. The tool session_search finds refs that exist."
+    return said
+
+
+def _pages(session: Session, reach: Reach, ref: str) -> list[TextResourceContents]:
+    """What a ref opens, page after page. Raises NotFound."""
+    size = 0
     out: list[TextResourceContents] = []
     while ref:
         page = session.load(ref, reach=reach, limit=PAGE_CHARACTERS, redact=True)

@@ -42,7 +42,9 @@ def http_app(server: Server[Any], *, token: str = "", host: str = "127.0.0.1") -
     any other host without a token: it would hand the session to everybody who can reach the port.
     """
     if host not in LOCAL_HOSTS and not token:
-        raise PolicyError(f"Serving {host!r} without a token would hand the session to everybody; give a token.")
+        raise PolicyError(
+            f"Serving {host!r} without a token would hand the session to everybody; give a token, or serve 127.0.0.1."
+        )
     app = server.streamable_http_app(streamable_http_path=PATH, host=host)
     if token:
         app.user_middleware.insert(0, Middleware(_Guard, token=token))
@@ -51,7 +53,11 @@ def http_app(server: Server[Any], *, token: str = "", host: str = "127.0.0.1") -
 
 def serve_http(server: Server[Any], *, host: str = "127.0.0.1", port: int = 8765, token: str = "") -> None:
     """Serve over HTTP until interrupted. Raises PolicyError as `http_app` does."""
-    app = http_app(server, token=token, host=host)
+    run_app(http_app(server, token=token, host=host), host=host, port=port)
+
+
+def run_app(app: Starlette, *, host: str, port: int) -> None:
+    """Run what `http_app` made until interrupted."""
     uvicorn.run(app, host=host, port=port, log_level="warning")
 
 

@@ -25,13 +25,16 @@ from mcp_types import (
 )
 from mcp_types import Tool as McpTool
 
-from foldmark.errors import FoldmarkError, NotFound
+from foldmark.aio import AsyncSession
+from foldmark.errors import FoldmarkError, NotFound, PolicyError
 from foldmark.mcp.resources import TEMPLATES, listed, opened, sendable
+from foldmark.reach import within
 from foldmark.seeking import Reach
 from foldmark.session import Session
 from foldmark.tools import Tool, artifact_tools, recall_tools
+from foldmark.tools.naming import LOAD, SEARCH
 
-Whose = Session | Callable[[ServerRequestContext[Any]], Session]
+Whose = Session | AsyncSession | Callable[[ServerRequestContext[Any]], Session | AsyncSession]
 """The session that is served, or a function of the request (its HTTP headers, its access token) that says which."""
 
 INSTRUCTIONS = (
@@ -46,8 +49,14 @@ def recall_server(session: Whose, *, reach: Reach = "children", name: str = "fol
     and `compaction://` resources.
 
     `reach` is how far a search and a ref may go: "session", "children" (with its sub-agents, the default) or "user"
-    (all sessions of the session's user). Every call reads the session as it is then; nothing is written.
+    (all sessions of the session's user). Every call reads the session as it is then; nothing is written. The tools have
+    these names whatever the policy calls its own: a client puts the server's name in front.
+
+    Raises PolicyError for what is no session and for another reach.
     """
+    within(reach)
+    if not callable(session):
+        _plain(session)
     return Server(
         name,
         version=_version(),
@@ -68,12 +77,21 @@ def _version() -> str:
 
 
 def _session(whose: Whose, context: ServerRequestContext[Any]) -> Session:
-    return whose if isinstance(whose, Session) else whose(context)
+    return _plain(whose(context) if callable(whose) else whose)
+
+
+def _plain(session: Any) -> Session:
+    found = session.session if isinstance(session, AsyncSession) else session
+    if not isinstance(found, Session):
+        hint = f", such as Session({session!r}, store=…)" if isinstance(session, str) else ""
+        raise PolicyError(f"recall_server takes a session, or a function of the request, not {session!r:.80}{hint}.")
+    return found
 
 
 def tools_of(session: Session, reach: Reach) -> list[Tool]:
     """All tools of the server."""
-    return [*recall_tools(session, reach=reach), *artifact_tools(session, reach=reach)]
+    own = {name: name for name in (SEARCH, LOAD)}
+    return [*recall_tools(session, reach=reach, names=own), *artifact_tools(session, reach=reach)]
 
 
 async def _list_tools(

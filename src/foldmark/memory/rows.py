@@ -36,7 +36,7 @@ class Row:
         self.tally = Tally()
         self.postings: dict[str, list[int]] = {}
         self.indexed = 0
-        self.recorded: dict[int, float] = {}  # seq -> when it was recorded, where the event itself does not say
+        self.recorded: dict[int, float] = {}  # seq -> when it was recorded live, where the event itself does not say
         self.checkpoints: dict[Viewpoint, list[Checkpoint]] = {}
         self.states: dict[Viewpoint, ScopeState] = {}
         self.attempts: dict[Viewpoint, list[Attempt]] = {}
@@ -77,9 +77,19 @@ class Row:
 
 
 def time_of(row: Row, seq: int) -> float | None:
-    """When an event of this row's own happened, else when it was recorded."""
+    """When an event of this row's own happened, else when it was recorded live; None where nobody knows."""
     time = row.log.events[seq - 1].time
     return row.recorded.get(seq) if time is None else time
+
+
+def times_of(row: Row, first: int, last: int | None) -> dict[int, float]:
+    """When events of the row's lineage happened, by seq, of those that have a time."""
+    out: dict[int, float] = {}
+    for other, end, _ in row.lineage():
+        stop = min(end, other.log.head, WHOLE if last is None else last)
+        known = ((seq, time_of(other, seq)) for seq in range(max(first, other.limit + 1), stop + 1))
+        out.update((seq, time) for seq, time in known if time is not None)
+    return out
 
 
 def index(row: Row) -> None:

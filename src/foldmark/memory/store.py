@@ -32,7 +32,7 @@ from foldmark.log import (
     viewpoint_of,
 )
 from foldmark.memory import searching
-from foldmark.memory.rows import Name, Row, count, hashes
+from foldmark.memory.rows import Name, Row, count, hashes, times_of
 from foldmark.memory.searching import Search, Stretch
 from foldmark.memory.vectors import MemoryVectors
 from foldmark.memory.work import Works
@@ -128,6 +128,7 @@ class MemoryStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
+        live: bool = True,
     ) -> tuple[Work, ...]:
         with self._lock:
             row = self._open(key)
@@ -138,7 +139,8 @@ class MemoryStore:
             row.facts += facts
             row.units += units
             self._hold(row, pieces)
-            row.recorded.update((event.seq, now) for event in events if event.time is None)
+            if live:
+                row.recorded.update((event.seq, now) for event in events if event.time is None)
             if tally is not None:
                 row.tally, row.counted = tally, row.log.head
             dirty = self._raise(row, key, events, now, raising)
@@ -162,6 +164,10 @@ class MemoryStore:
         with self._lock:
             row = self._row(key)
             return row.log.seen(self._scope(row, key), first, last)
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        with self._lock:
+            return times_of(self._row(key), first, last)
 
     def event(self, key: Key, name: str) -> Event:
         with self._lock:

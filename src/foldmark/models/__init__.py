@@ -3,7 +3,7 @@
     models.function(fn)             any function of yours
     models.openai(client, "…")      OpenAI and every server that speaks its chat completions, by the official SDK
     models.anthropic(client, "…")   Anthropic, by its SDK
-    models.gguf("model.gguf")       a local model inside this process, by llama.cpp: `pip install foldmark[gguf]`
+    models.gguf("model.gguf")       a local model inside this process, by llama.cpp: the extra `gguf`
 
 Each is a callable that takes an `Ask` and returns a `Reply`, with what is known of it in `.info`. A client or function
 that is async gives an async model, for `AsyncSession`. The client is yours: keys, addresses and proxies are set there;

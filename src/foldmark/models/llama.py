@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from foldmark.asking import UNKNOWN_SUMMARY_WINDOW, Ask, ModelInfo, Reply
+from foldmark.errors import needs_extra
 from foldmark.failures import MESSAGE_LIMIT, Failure, ModelFailed, failure_in
 from foldmark.models.openai_chat import ChatForm, read_answer
 from foldmark.wire.plain import as_mapping
@@ -36,7 +37,7 @@ def gguf(
     extra: Mapping[str, Any] | None = None,
     factor: float = ModelInfo().factor,
 ) -> LocalModel:
-    """A GGUF file as a model; needs `pip install foldmark[gguf]`.
+    """A GGUF file as a model; needs the extra `gguf`.
 
     It is loaded at the first call, and unloaded by `close()` or at the end of a `with`. `window` is the context that is
     held in memory for it, in its own tokens. `threads` is by default what llama.cpp takes. The answer is bound to the
@@ -103,7 +104,7 @@ def served(path: Path, window: int, threads: int | None) -> Any:
     try:
         llama = import_module("xllamacpp")
     except ImportError as error:
-        raise ImportError("A local model needs llama.cpp: pip install 'foldmark[gguf]'.") from error
+        raise ImportError(needs_extra("A local model needs llama.cpp", "gguf")) from error
     options = llama.CommonParams()
     options.model.path = str(path)
     options.n_ctx, options.n_parallel, options.n_batch, options.warmup = window, 1, BATCH, False

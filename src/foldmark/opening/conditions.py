@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from foldmark.errors import PolicyError
 from foldmark.opening.rows import Row, Sheet
@@ -28,15 +29,32 @@ def condition_of(condition: str, sheet: Sheet) -> Callable[[Row], bool]:
         cell = cells[at].strip().casefold() if at < len(cells) else ""
         if sign == "~":
             return value in cell
-        left = None if right is None else _number(cell)
+        left = _number(cell)
         mine, theirs = (cell, value) if left is None or right is None else (left, right)
         if sign in ("=", "!="):
             return (mine == theirs) == (sign == "=")
+        if left is not None and right is None:
+            return False  # a number is neither more nor less than a word
         return bool(cell) and _ORDERS[sign](mine, theirs)
 
     return holds
 
 
+def uncompared(condition: str, sheet: Sheet) -> str:
+    """Why a condition holds for no row, as far as its first rows tell: it asks for more or less than a word, and the
+    column holds numbers. Empty for any other."""
+    found = _CONDITION.fullmatch(condition.strip())
+    if not found or found["sign"] not in _ORDERS or _number(value := found["value"].strip().strip("\"'")) is not None:
+        return ""
+    at = column_of(found["name"], sheet.columns)
+    rows = [sheet.cells(row) for row in islice(sheet.rows(), _LOOKED_ROWS)]
+    cells = [cells[at].strip() for cells in rows if at < len(cells) and cells[at].strip()]
+    if not cells or any(_number(cell) is None for cell in cells):
+        return ""
+    return f"{found['name'].strip()[:80]} holds numbers and {value[:80]!r} is none: nothing compares with it."
+
+
+_LOOKED_ROWS = 200
 _ORDERS: dict[str, Callable[..., bool]] = {
     "<": lambda left, right: left < right,
     ">": lambda left, right: left > right,

@@ -13,6 +13,7 @@ import msgspec
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound, PolicyError
 from foldmark.events import images_of
+from foldmark.kinds.base import plural
 from foldmark.loading import Place, locate
 from foldmark.redact import Redactor
 from foldmark.refs import Ref, parse
@@ -129,7 +130,7 @@ def narrowed(body: Opened, address: Ref) -> Opened:
     if address.lines:
         first, last = address.lines[0], min(address.lines[1], body.lines)
         if first > max(body.lines, 1):
-            raise NotFound(str(address), f"{address} is behind the end: {body.ref} has {body.lines:,} lines.")
+            raise NotFound(str(address), f"{address} is behind the end: {body.ref} has {plural(body.lines, 'line')}.")
         start, stop = body.shelf.span(body.tenant, body.sha256, first, last)
         return msgspec.structs.replace(body, start=start, stop=stop, first=first, last=last)
     if address.bytes:

@@ -21,6 +21,7 @@ from foldmark.errors import PolicyError
 from foldmark.opening.documents import document, shape, written
 from foldmark.opening.hiding import hidden_value
 from foldmark.opening.opened import Opened
+from foldmark.opening.query_hints import doubtful, mended, unfit
 from foldmark.retrieval import PAGE_CHARACTERS
 
 LONGEST_QUERY = 500
@@ -59,6 +60,8 @@ def query(body: Opened, expression: str = "@", *, limit: int = PAGE_CHARACTERS, 
     notes = [f"{found.skipped:,} line(s) are no JSON and were left out."] if found.skipped else []
     if value is None and found.value is not None:
         notes.append(f"Nothing is there. The document is: {shape(found.value)}.")
+    if value in (None, []) and (hint := doubtful(asked)):
+        notes.append(hint)
     made = _array(value, asked, skip, limit) if isinstance(value, list) else _single(value, limit)
     return msgspec.structs.replace(
         made, ref=body.name, query=expression, note=" ".join(part for part in (*notes, made.note) if part)
@@ -105,7 +108,8 @@ def _parsed(expression: str) -> Any:
         tree = jmespath.compile(expression).parsed
         growth = _growth(tree)
     except (JMESPathError, ValueError, RecursionError, OverflowError) as error:
-        raise PolicyError(f"json: {expression!r} is no JMESPath query ({_first_line(error)}).") from None
+        said = _first_line(error).partition(", for expression")[0].rstrip(":")
+        raise PolicyError(f"json: {expression!r} is no JMESPath query ({said}).{mended(expression)}") from None
     if growth > MOST_GROWTH:
         raise PolicyError(f"json: {expression!r} repeats its input {growth:,} times; ask for each part once.")
     return tree
@@ -163,7 +167,9 @@ def _evaluated(expression: str, tree: Any, value: Any, seconds: float) -> Any:
             f"json: {expression!r} took longer than {seconds:g} s. Ask for less, or name lines."
         ) from None
     except _FAILURES as error:
-        raise PolicyError(f"json: {expression!r} fails on this document ({_first_line(error)}).") from None
+        said = _first_line(error)
+        hint = unfit(expression, said)
+        raise PolicyError(f"json: {expression!r} fails on this document ({said}).{hint}") from None
 
 
 # What the language's interpreter raises for values that do not fit an expression: not all of it is its own.

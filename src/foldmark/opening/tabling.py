@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from foldmark.kinds.columns import read
-from foldmark.opening.conditions import column_of, condition_of
+from foldmark.opening.conditions import column_of, condition_of, uncompared
 from foldmark.opening.hiding import hidden_cells
 from foldmark.opening.opened import Opened
 from foldmark.opening.rows import Row, Sheet
@@ -77,7 +77,7 @@ def table(
         total=kept.total,
         searched=kept.searched,
         next=_next(body, kept, [number for number, _ in found], lines),
-        note=_note(sheet, late, len(found) < len(lines)),
+        note=_note(sheet, late, len(found) < len(lines), () if kept.total else where),
     )
 
 
@@ -174,8 +174,9 @@ def _next(body: Opened, kept: _Kept, numbers: Sequence[int], lines: Mapping[int,
     return body.at(line, body.last) if line <= body.last else ""
 
 
-def _note(sheet: Sheet, late: bool, is_short: bool) -> str:
-    said = []
+def _note(sheet: Sheet, late: bool, is_short: bool, vain: Sequence[str]) -> str:
+    """What else there is to know; `vain` are the conditions where no row meets them."""
+    said = [why for condition in vain if (why := uncompared(condition, sheet))]
     if late:
         said.append("Time ran out before the end: rows and counts are those read so far.")
     if is_short:

@@ -7,11 +7,12 @@ from foldmark.retrieval.asking import Question, bounded, question
 from foldmark.retrieval.fusing import fused, widened
 from foldmark.retrieval.indexing import pieces
 from foldmark.retrieval.meaning import Meaning
+from foldmark.retrieval.named import named_of
 from foldmark.retrieval.paging import PAGE_CHARACTERS, By, Loaded, read_page, widen, widen_rounds
 from foldmark.retrieval.ranking import Ranked, chosen, judged, rank
 from foldmark.retrieval.showing import Hit, snippets
 
 __all__ = [
     "PAGE_CHARACTERS", "By", "Hit", "Loaded", "Meaning", "Question", "Ranked", "bounded", "chosen", "fused", "judged",
-    "pieces", "question", "rank", "read_page", "snippets", "widen", "widen_rounds", "widened",
+    "named_of", "pieces", "question", "rank", "read_page", "snippets", "widen", "widen_rounds", "widened",
 ]  # fmt: skip

@@ -15,8 +15,14 @@ from foldmark.store import Key, Store
 from foldmark.words import telling, words
 
 _NAME = re.compile(r"[\w][\w./:@#-]*\w")
-_TAIL = re.compile(r"\b(?:ca|wo|sha)n['’]t\b|(?<=\w)(?:n['’]t|['’](?:s|d|m|re|ll|ve))\b", re.I)
-"""What English hangs on a word says nothing: Ann's, didn't."""
+_EMPTY = re.compile(
+    r"\b(?:ca|wo|sha)n['’]t\b|(?<=\w)(?:n['’]t|['’](?:s|d|m|re|ll|ve))\b"
+    r"|\b(?:do|does|did|can|could|would) (?:we|you|they|i|anybody|anyone) (?:still )?(?:know|remember|recall)\b"
+    r"|\b(?:goes|going|gone|went)\b",
+    re.I,
+)
+"""What says nothing of what is looked for: the tail of Ann's and didn't, "do we know", what "goes with" what. A bare go
+may be the language."""
 _QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|`([^`\n]{3,200})`')
 _WHEN = re.compile(
     r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I
@@ -64,7 +70,7 @@ def question(query: str, now: float) -> Question:
     plain = text
     for span in days:
         plain = plain.replace(span.said, " ") if span.is_relative else plain
-    told = telling(words(_TAIL.sub(" ", plain))) or telling(words(text))
+    told = telling(words(_EMPTY.sub(" ", plain))) or telling(words(text))
     tokens = dict.fromkeys(token for span in days for token in span.tokens)
     quoted = (" ".join("".join(groups).split()) for groups in _QUOTED.findall(text))
     identifiers = (name for name in _NAME.findall(text) if _is_identifier(name))

@@ -27,7 +27,6 @@ _NOBODY: frozenset[str] = frozenset()
 _IN_NAME = rf"[\w{MARKS}./\\:@-]"
 _STRETCH, _LETTER = re.compile(rf"{_IN_NAME}+"), re.compile(_IN_NAME)
 _WIDE = re.compile(r"[^\x00-\x7f]")
-_KELVIN = "\u212a"  # the one wide letter whose lower case is ASCII
 
 
 class Unit(NamedTuple):
@@ -103,7 +102,7 @@ class Counter:
         """The names and words of a text that may give a term, whole. Few do, which their letters tell at once; what is
         not ASCII has other spellings and always may."""
         lowered = text.lower()
-        if len(lowered) != len(text) or _KELVIN in text:  # the letters do not stand where they stood
+        if len(lowered) != len(text):  # the letters do not stand where they stood
             yield from (found.span() for found in _STRETCH.finditer(text))
             return
         places = [found.start() for found in self._starts.finditer(lowered)]

@@ -9,8 +9,10 @@ import msgspec
 from foldmark.artifacts import Artifacts
 from foldmark.errors import NotFound
 from foldmark.events import Event
+from foldmark.kinds.base import plural
 from foldmark.redact import Redactor, redact_part
 from foldmark.refs import Ref
+from foldmark.retrieval.named import named_of
 from foldmark.rounds import rounds
 from foldmark.store import Key, Store
 
@@ -18,17 +20,19 @@ PAGE_CHARACTERS = 8_000
 """What one page or one look shows at most, unless it is asked for less or more."""
 By = Literal["events", "rounds"]
 """What `before` and `after` count: events, or whole rounds (the round of the event itself is whole then too)."""
-_MARGIN = 16_384
-"""Bytes round a page in which a secret is looked for that the page's borders cut."""
+_MARGIN = 20_480
+"""Bytes round a page in which a secret is looked for that the page's borders cut: more than the longest key block."""
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands behind a ref: events, or a page of text. `next` is the ref to go on with, empty at the end: the next
+    """What stands behind a ref: events, or a page of text. `times` are when the events happened, else when they were
+    recorded live, in Unix seconds; None where nobody knows. `next` is the ref to go on with, empty at the end: the next
     page, or the whole body of an event that shows a preview. `session` is the session of the events where the ref named
     one; `skip` are bytes of the first event's words that an earlier page has shown."""
 
     ref: str
     events: tuple[Event, ...] = ()
+    times: tuple[float | None, ...] = ()
     text: str = ""
     next: str = ""
     session: str = ""
@@ -82,10 +86,11 @@ def read_page(
 ) -> Loaded:  # fmt: skip
     """A page of a body: the ref's lines or bytes (or all), at most `limit` characters, cut at a line where
     there is one. Pages joined give the body again. With `redact` secrets are labels, also those that a border of the
-    page cuts; refs count the body as it is. Raises NotFound."""
+    page cuts or that are named far away; refs count the body as it is. Raises NotFound."""
     size, count = artifacts.size(tenant, sha256)
     if (ref.lines and ref.lines[0] > max(count, 1)) or (ref.bytes and ref.bytes[0] > size):
-        raise NotFound(str(ref), f"{ref} is behind the end: there are {count:,} lines, {size:,} bytes.")
+        ends = f"{plural(count, 'line')}, {plural(size, 'byte')}"
+        raise NotFound(str(ref), f"{ref} is behind the end: it ends after {ends}.")
     start, stop = ref.bytes or (artifacts.span(tenant, sha256, *ref.lines) if ref.lines else (0, size))
     stop = min(stop, size)
     data = artifacts.read(tenant, sha256, start, min(stop, start + 4 * limit))
@@ -104,10 +109,10 @@ def read_page(
 def _without_secrets(
     artifacts: Artifacts, tenant: str, sha256: str, start: int, end: int, text: str, redact: Redactor
 ) -> str:
-    """The text between two bytes, redacted together with what stands round it."""
+    """The text between two bytes, redacted together with what stands round it and with what the body names."""
     left = artifacts.read(tenant, sha256, max(0, start - _MARGIN), start).decode("utf-8", "replace")
     right = artifacts.read(tenant, sha256, end, end + _MARGIN).decode("utf-8", "replace")
-    return redact_part(redact, left, text, right)
+    return redact_part(redact, left, text, right, named_of(artifacts, tenant, sha256, redact))
 
 
 def _decode(data: bytes, limit: int, *, more: bool) -> tuple[str, str]:

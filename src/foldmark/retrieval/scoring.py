@@ -20,7 +20,7 @@ K1, B = 0.9, 0.4
 """BM25 for short pieces (measured on dialogue: +.03 MRR over 1.2 / .75)."""
 REST, HEAD = 0.15, 0.5
 """What a word counts in the rest of the piece, and in the call beside it."""
-NEIGHBOURS = {-2: 0.4, -1: 0.4, 1: 0.4, 2: 0.2} | {step: 0.1 for step in (-3, 3, -4, 4, -5, 5, -6, 6)}
+NEIGHBOURS = {-2: 0.4, -1: 0.4, 1: 0.4, 2: 0.2} | dict.fromkeys((-3, 3, -4, 4, -5, 5, -6, 6), 0.1)
 """What a word counts that was said so many events before or after (measured on dialogue): right beside much, further
 away a little, since what they talk about lasts. Only among what was said: among tool results, whose neighbours are
 other things, neighbours did harm."""

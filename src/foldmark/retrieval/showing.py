@@ -22,7 +22,8 @@ _BEFORE, _BEHIND = 60, 20
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer of a search: `ref` opens the event, `at` the very lines; `session` is empty inside the lineage. `date`
-    is when it happened, else when it was recorded (UTC); `why` says in a few words what matched."""
+    is when it happened, else when it was recorded live (UTC), empty where nobody knows; `why` says in a few words what
+    matched."""
 
     ref: str
     date: str

@@ -26,18 +26,18 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     tally: Tally | None
 
 
-def write(db: sqlite3.Connection, known: Known, batch: Batch, now: float) -> None:
-    """Fold the events in and write all rows but those of work."""
-    events = batch.events
+def write(db: sqlite3.Connection, known: Known, batch: Batch, now: float, *, live: bool = True) -> None:
+    """Fold the events in and write all rows but those of work. Only what is `live` happens now."""
+    events, moment = batch.events, now if live else None
     known.log.extend(events)
-    insert_events(db, known.id, events, now)
+    insert_events(db, known.id, events, moment)
     if batch.units:
         insert_units(db, known.id, batch.units)
     if batch.facts:
         insert_facts(db, known.id, known.facts, batch.facts)
     texts: dict[int, list[str]] = {event.seq: [] for event in events}
     if batch.pieces:
-        times = {event.seq: now if event.time is None else event.time for event in events}
+        times = {event.seq: moment if event.time is None else event.time for event in events}
         insert_pieces(db, known.id, known.scope, batch.pieces, times)
         for piece in batch.pieces:
             texts[piece.seq].append(piece.text)

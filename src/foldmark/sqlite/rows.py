@@ -80,8 +80,8 @@ def unpack_event(body: bytes) -> Event:
     return from_json(zstandard.decompress(body) if body[:4] == _ZSTD_MAGIC else body)
 
 
-def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event], now: float) -> None:
-    """The time column holds when an event was recorded where the event itself does not say when it happened."""
+def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event], now: float | None) -> None:
+    """The time column holds `now` where the event itself does not say when it happened: None where nobody knows."""
     db.executemany(
         "INSERT INTO event (session, seq, id, scope, branch, time, origin, role, tokens, plain, chain, body) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -117,9 +117,10 @@ def insert_units(db: sqlite3.Connection, session: int, units: Sequence[Unit]) ->
 
 
 def insert_pieces(
-    db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece], times: Mapping[int, float]
+    db: sqlite3.Connection, session: int, scope: str, pieces: Sequence[Piece], times: Mapping[int, float | None]
 ) -> None:
-    """Pieces with their search rows. `scope` is the session's scope column, `times` when each event happened."""
+    """Pieces with their search rows. `scope` is the session's scope column, `times` when each event happened, None
+    where nobody knows."""
     used = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'piece'").fetchone()
     first = used[0] + 1 if used else 1  # never the number of an erased piece
     pieces = sorted(pieces, key=lambda piece: (piece.seq, piece.order))  # a session's numbers rise with its seqs

@@ -101,6 +101,20 @@ def lineage(db: sqlite3.Connection, row: Row) -> tuple[Segment, ...]:
     return tuple(reversed(out))
 
 
+def times_of(db: sqlite3.Connection, known: Known, first: int, last: int | None) -> dict[int, float]:
+    """When events of the lineage happened, by seq, of those that have a time."""
+    out: dict[int, float] = {}
+    for part in known.segments:
+        stop = min(part.last, WHOLE if last is None else last)
+        out.update(
+            db.execute(
+                "SELECT seq, time FROM event WHERE session = ? AND seq BETWEEN ? AND ? AND time IS NOT NULL",
+                (part.session, first, stop),
+            )
+        )
+    return out
+
+
 def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
     """Forks of a session and theirs, the newest first; with `children` also the sessions that calls
     started."""

@@ -41,7 +41,7 @@ from foldmark.sqlite.erasing import erase, merges
 from foldmark.sqlite.rows import get, in_chunks, marks, pack, put, unpack
 from foldmark.sqlite.schema import migrate
 from foldmark.sqlite.searching import Search
-from foldmark.sqlite.sessions import Known, add_facts, below, refresh, scope_of, tally_of
+from foldmark.sqlite.sessions import Known, add_facts, below, refresh, scope_of, tally_of, times_of
 from foldmark.sqlite.vectors import SQLiteVectors
 from foldmark.store import Backlog, Context, Key, Match, Raising, ScopeState, SessionInfo, View, Work
 
@@ -151,6 +151,7 @@ class SQLiteStore:
         tally: Tally | None = None,
         now: float,
         raising: Raising = Raising(),
+        live: bool = True,
     ) -> tuple[Work, ...]:
         with self._lock:
             known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
@@ -162,7 +163,7 @@ class SQLiteStore:
                     if not found or found[0] != head or known.log.head != head:
                         raise HeadMoved(key.session, head, found[0] if found else 0)
                     batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
-                    write(db, known, batch, now)
+                    write(db, known, batch, now, live=live)
                     dirty = work_rows.raise_work(db, known, key, events, now, raising)
             except HeadMoved:
                 raise
@@ -181,6 +182,10 @@ class SQLiteStore:
         with self._lock:
             known = self._get(key)
             return known.log.seen(scope_of(self._db, known, key), first, last)
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        with self._lock, self._reading() as db:
+            return times_of(db, self._get(key), first, last)
 
     def event(self, key: Key, name: str) -> Event:
         with self._lock:

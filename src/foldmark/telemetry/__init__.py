@@ -4,15 +4,17 @@
 
     session = Session("refund-fix", observer=OpenTelemetry(), …)
 
-Needs `pip install foldmark[otel]`. Numbers and words of closed lists go out, and names that pass a check; never text.
+Needs the extra `otel`. Numbers and words of closed lists go out, and names that pass a check; never text.
 """
 
 from __future__ import annotations
 
+from foldmark.errors import needs_extra
+
 try:
     import opentelemetry.metrics  # noqa: F401 (only whether it is there)
 except ImportError as error:
-    raise ImportError("foldmark.telemetry needs OpenTelemetry's API: pip install 'foldmark[otel]'.") from error
+    raise ImportError(needs_extra("foldmark.telemetry needs OpenTelemetry's API", "otel")) from error
 
 from foldmark.telemetry.instruments import INSTRUMENTS, Instrument
 from foldmark.telemetry.measuring import FORM_INVALID, Measure, measures

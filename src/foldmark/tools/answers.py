@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from foldmark.events import Event, images_of
 from foldmark.evidence import joined, one_line, opening, quoted
+from foldmark.kinds.base import plural
 from foldmark.readings import with_calls
 from foldmark.refs import artifact_ref, event_ref, events_ref, parse
 from foldmark.retrieval import Hit, Loaded
@@ -57,6 +58,7 @@ def loaded_text(loaded: Loaded, limit: int) -> str:
 def blocks_of(loaded: Loaded, limit: int) -> tuple[list[str], str]:
     """Loaded events as quoted text, as many as fit in about `limit` characters, and the ref of what is left."""
     last, room, blocks = _last(loaded), limit, list[str]()
+    times = loaded.times or tuple(event.time for event in loaded.events)
     for at, event in enumerate(loaded.events):
         data = with_calls(event.text, event.calls).encode("utf-8", "surrogatepass")
         if event.role == "control" and len(loaded.events) > 1:
@@ -66,7 +68,7 @@ def blocks_of(loaded: Loaded, limit: int) -> tuple[list[str], str]:
         start = _at_character(data, loaded.skip) if at == 0 else 0
         text = data[start:].decode("utf-8", "surrogatepass")
         shown = _fitting(text, max(room, 1))
-        block = _block(event, shown, loaded.session, goes_on=start > 0)
+        block = _block(event, times[at], shown, loaded.session, goes_on=start > 0)
         blocks.append(block)
         room -= len(block)
         if len(shown) < len(text):
@@ -92,6 +94,8 @@ def _last(loaded: Loaded) -> int:
         return rest.span[1]
     if rest and rest.kind == "compaction" and rest.lines:
         return rest.lines[1]
+    if rest and rest.is_event and rest.seq:
+        return rest.seq
     return loaded.events[-1].seq
 
 
@@ -103,13 +107,13 @@ def _at_character(data: bytes, start: int) -> int:
     return start
 
 
-def _block(event: Event, text: str, session: str, *, goes_on: bool) -> str:
+def _block(event: Event, time: float | None, text: str, session: str, *, goes_on: bool) -> str:
     """An event's words under a line that says whose they are, with the refs of what stands outside."""
-    told = [event_ref(event.seq, session), *_moment(event.time), _speaker(event)]
+    told = [event_ref(event.seq, session), *_moment(time), _speaker(event)]
     told += [f"{len(list(images_of(event)))} image(s)"] if any(images_of(event)) else []
     head = f"[{', '.join(one_line(each, 200) for each in told)}{', goes on' if goes_on else ''}]"
     bodies = [
-        f"[a preview; whole: {artifact_ref(event.seq, one.number, session)}, {one.lines:,} lines]"
+        f"[a preview; whole: {artifact_ref(event.seq, one.number, session)}, {plural(one.lines, 'line')}]"
         for one in event.artifacts
         if one.kind != "image"
     ]

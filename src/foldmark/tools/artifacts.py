@@ -17,10 +17,12 @@ from foldmark.aio import AsyncSession
 from foldmark.errors import FoldmarkError
 from foldmark.evidence import joined, one_line, opening, quoted
 from foldmark.opening import Opened, Told, grep, head, query, read_lines, stat, table, tail, told
+from foldmark.reach import within
 from foldmark.seeking import Reach
 from foldmark.session import Session
 from foldmark.tools import asked
 from foldmark.tools.asked import Unclear
+from foldmark.tools.naming import names_of
 from foldmark.tools.tool import Tool, tool_of
 
 STAT, LINES, GREP, JSON, TABLE = ARTIFACT_TOOLS = (
@@ -44,9 +46,10 @@ def artifact_tools(
     is, its lines, a search in it, a JMESPath query, a sample of a table.
 
     `reach` is how far a ref may lead, `names` gives tools other names, by their own, and `redact` shows labels for
-    secrets; all three as in `recall_tools`.
+    secrets; all three as in `recall_tools`, with its errors.
     """
-    called = {name: name for name in ARTIFACT_TOOLS} | dict(names or {})
+    within(reach)
+    called = names_of({name: name for name in ARTIFACT_TOOLS}, names, session.policy)
     looks: dict[str, tuple[str, dict[str, Any], Look]] = {
         STAT: (_STAT, {}, _stat), LINES: (_LINES, _LINES_SCHEMA, _lines), GREP: (_GREP, _GREP_SCHEMA, _grep),
         JSON: (_JSON, _JSON_SCHEMA, _json), TABLE: (_TABLE, _TABLE_SCHEMA, _table),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any
 
 WORDS = 2_000
 """Characters of an argument that are looked at; nobody names anything in more."""
-_ZONE = re.compile(r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$")
-_MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
 
 
 class Unclear(Exception):
@@ -62,36 +59,6 @@ def number(given: Mapping[str, Any], name: str, default: int, least: int, most: 
     if isinstance(value, bool) or not isinstance(value, (int, float)) or isnan(value):
         raise Unclear(f"{name} takes a whole number from {least} to {most}, not {_shown(value)}.")
     return int(min(max(value, least), most))
-
-
-def moment(given: Mapping[str, Any], name: str, *, end: bool = False) -> float | None:
-    """A day, month, year or time (ISO 8601; UTC where no zone is said) in Unix seconds: its beginning, or its `end`."""
-    value = text(given, name)
-    if not value:
-        return None
-    try:
-        first, last = _span(value)
-    except (ValueError, OverflowError):
-        raise Unclear(
-            f"{name} takes a date or time such as 2026-03-01 or 2026-03-01T14:30, not {_shown(value)}."
-        ) from None
-    return (last if end else first).timestamp()
-
-
-def _span(value: str) -> tuple[datetime, datetime]:
-    """The first and the last moment of what is named."""
-    instant = timedelta(microseconds=1)
-    if month := _MONTH.fullmatch(value):
-        year, number = int(month[1]), int(month[2] or 1)
-        start = datetime(year, number, 1, tzinfo=UTC)
-        after = (start + timedelta(days=31)).replace(day=1) if month[2] else start.replace(year=year + 1)
-        return start, after - instant
-    time = datetime.fromisoformat(value)
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    clock = _ZONE.sub("", [*re.split(r"[Tt ]", value, maxsplit=1), ""][1])
-    lasts = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
-    said = len(re.findall(r"\d\d", clock))
-    return time, time + lasts[said] - instant if said < len(lasts) else time
 
 
 def _shown(value: Any) -> str:

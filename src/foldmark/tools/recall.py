@@ -6,27 +6,32 @@ ref may go is their `reach`. What a model asks for and may not have looks like w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from foldmark.aio import AsyncSession
-from foldmark.errors import FoldmarkError, NotFound, words_of_error
+from foldmark.errors import FoldmarkError, NotFound, PolicyError, words_of_error
 from foldmark.evidence import one_line, quoted
 from foldmark.reach import within
-from foldmark.retrieval import By
+from foldmark.redact import redactor
+from foldmark.refs import plain
+from foldmark.retrieval import By, Hit
 from foldmark.rounds import in_flight, newest_user
 from foldmark.seeking import WHERE, Reach, Where
 from foldmark.session import Session
 from foldmark.tools import asked
 from foldmark.tools.answers import hits_text, loaded_text, no_hits
 from foldmark.tools.asked import Unclear
+from foldmark.tools.naming import LOAD, SEARCH, names_of
 from foldmark.tools.tool import Tool, tool_of
 
-SEARCH, LOAD = "session_search", "session_load"
 MOST_HITS = 20
 PAGE = (500, 6_000, 12_000)
 """Characters that a load shows: at least, unless asked for other, at most."""
 _SLACK = 400
+_BY: tuple[By, By] = ("events", "rounds")
 ROUNDS = 10
 """The most rounds before and after an event."""
 ROLES = ("user", "assistant", "tool", "injected", "system")
@@ -47,14 +52,19 @@ def recall_tools(
 
     `reach` is how far a search and a ref may go: "session" (its lineage), "children" (and its sub-agents, the default)
     or "user" (all sessions of the session's user).
-    `names` gives tools other names, by their own; a policy should know them then (`policy.recall` or a profile of role
-    `recalls`), so that what they answer is not taken for something new. `redact` shows labels for secrets, as the
-    policy says; False opens originals.
+    They have the names that the session's policy gives them (`recall.search_tool`, `recall.load_tool`); `names` gives
+    others, by their own (`session_search`, `session_load`), which the policy must know by a profile of role `recalls`:
+    what they answer is not taken for something new then. `redact` shows labels for secrets, as the policy says; False
+    opens originals.
+
+    Raises PolicyError for another reach, for names that make no sense, and for such that the policy does not know.
     """
-    called = {SEARCH: SEARCH, LOAD: LOAD, **(names or {})}
+    within(reach)
+    recall = session.policy.recall
+    called = names_of({SEARCH: recall.search_tool, LOAD: recall.load_tool}, names, session.policy)
 
     def search(plain: Session, arguments: Mapping[str, Any] | None) -> str:
-        return _said(lambda: _search(plain, arguments, reach, called[LOAD]))
+        return _said(lambda: _search(plain, arguments, reach, called[LOAD], redact=redact))
 
     def load(plain: Session, arguments: Mapping[str, Any] | None) -> str:
         return _said(lambda: _load(plain, arguments, reach, called[SEARCH], redact=redact))
@@ -69,13 +79,13 @@ def _said(answer: Callable[[], str]) -> str:
     """The answer, or the sentence that says what to write."""
     try:
         return answer()
-    except Unclear as error:
+    except (Unclear, PolicyError) as error:
         return f"Nothing was looked up: {error}"
     except FoldmarkError as error:  # a damaged store must not end the agent's run
         return f"Nothing was looked up, for the log could not be read ({one_line(words_of_error(error), 200)})."
 
 
-def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, load: str) -> str:
+def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, load: str, *, redact: bool) -> str:
     given = asked.read(arguments, list(_search_schema(reach)["properties"]))
     allowed = within(reach)
     where = _where_to_look(given, allowed)
@@ -84,8 +94,8 @@ def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Reach,
         "tools": asked.texts(given, "tool"),
         "files": asked.texts(given, "file"),
         "branches": asked.texts(given, "branch"),
-        "since": asked.moment(given, "since"),
-        "until": asked.moment(given, "until", end=True),
+        "since": asked.text(given, "since") or None,
+        "until": asked.text(given, "until") or None,
     }
     query, filtered = asked.text(given, "query"), any(value not in ((), None) for value in limits.values())
     if not query and not filtered:
@@ -95,7 +105,13 @@ def _search(session: Session, arguments: Mapping[str, Any] | None, reach: Reach,
     if not hits:
         wider = [f"where={one} ({_PLACES[one]})" for one in allowed[allowed.index(where) + 1 :]]
         return no_hits(_PLACES[where], wider, filtered=filtered)
-    return hits_text(hits, _PLACES[where], load)
+    return hits_text(_without_secrets(session, hits) if redact else hits, _PLACES[where], load)
+
+
+def _without_secrets(session: Session, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits as the session's policy hides secrets: what was indexed under another one may hold some."""
+    hide = redactor(session.store.view(session.key).secret, session.policy.redact)
+    return [msgspec.structs.replace(hit, snippet=hide(hit.snippet), why=hide(hit.why)) for hit in hits]
 
 
 def _where_to_look(given: Mapping[str, Any], allowed: tuple[Where, ...]) -> Where:
@@ -125,9 +141,9 @@ def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, s
         raise Unclear("write either a ref, such as event:12 or artifact:12, or a call_id.")
     before, after = (asked.number(given, name, 0, 0, ROUNDS) for name in ("before", "after"))
     limit = asked.number(given, "limit", PAGE[1], PAGE[0], PAGE[2])
-    address = f"call:{call_id.removeprefix('call:')}" if call_id else ref
-    by: By = "rounds" if before or after else "events"
+    address, by = f"call:{call_id.removeprefix('call:')}" if call_id else ref, _BY[bool(before or after)]
     try:
+        address = plain(address)
         found = session.load(
             _with_lines(address, lines), before=before, after=after, by=by, limit=limit, reach=reach, redact=redact
         )
@@ -165,6 +181,12 @@ _LOADS = (
 )
 
 
+_QUERY = (
+    "Words, names, numbers or paths that must have stood there. It may be left out where role, tool, file, branch, "
+    "since or until say what to bring: the newest of that come then."
+)
+
+
 def _text(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
 
@@ -179,17 +201,17 @@ def _search_schema(reach: Reach) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            "query": _text("Words, names, numbers or paths that must have stood there."),
+            "query": _text(_QUERY),
             "where": {**_text(f"Where to look. {places}. Unless you say: session."), "enum": list(allowed)},
             "role": {**_text("Only what this speaker said (tool: results of tools)."), "enum": list(ROLES)},
             "tool": _text("Only calls and results of this tool; * stands for any letters."),
-            "file": _text("Only what names this file or path, or the last parts of it."),
-            "since": _text("Only from this date or time on, such as 2026-03-01 or 2026-03-01T14:30 (UTC)."),
-            "until": _text("Only up to this date or time."),
+            "file": _text("Only what names this file or path, or the last parts of it; * stands for any letters."),
+            "since": _text("Only from then on: 2026-03-01, 2026-03-01T14:30 (UTC), yesterday, 3d, last week."),
+            "until": _text("Only up to then."),
             "branch": _text("Only of this branch of agents, with all below it."),
             "limit": _whole(f"At most so many hits, 1 to {MOST_HITS}. Unless you say: 8."),
         },
-        "required": ["query"],
+        "required": [],
         "additionalProperties": False,
     }
 

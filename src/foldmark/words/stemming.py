@@ -10,6 +10,9 @@ import re
 
 from foldmark.words.irregular import BASES
 
+_Endings = dict[str, tuple[tuple[str, int], ...]]
+"""last letter -> (ending, how many letters must stay), the longer endings first."""
+
 
 def stem(word: str) -> str:
     """A word in lower case without its common endings: of English, or of its own script where we know them."""
@@ -38,7 +41,7 @@ def _without_tense(word: str) -> str:
     return bare + "e" if _DROPS_E.fullmatch(bare) else bare
 
 
-def _without(endings: dict[str, tuple[tuple[str, int], ...]], word: str) -> str:
+def _without(endings: _Endings, word: str) -> str:
     for ending, least in endings.get(word[-1], ()):
         end = len(word) - len(ending)
         if end >= least and word.endswith(ending) and _VOWEL.search(word, 0, end):
@@ -76,8 +79,7 @@ _VOWEL = re.compile("[aeiouy]")
 _DROPS_E = re.compile("[^aeiou][aeiou][^aeiouwxy]|.*[^aeiou]at")
 """What ends so before ing and ed had an e, else its last letter would be doubled: hoped, but hopped."""
 _TENSES = {"g": "ing", "d": "ed"}
-# last letter -> (ending, how many letters must stay), the longer endings first
-_DERIVED: dict[str, tuple[tuple[str, int], ...]] = {
+_DERIVED: _Endings = {
     "n": (("ation", 4), ("ion", 4)),
     "y": (("ingly", 3), ("edly", 3), ("ly", 4)),
     "t": (("ment", 4),),
@@ -85,8 +87,8 @@ _DERIVED: dict[str, tuple[tuple[str, int], ...]] = {
     "e": (("ate", 4),),
     "r": (("ator", 4),),
 }
-_DOERS = {"r": (("er", 4), ("or", 4))}
-_LATE_DOERS = {"r": (("er", 4), ("or", 5))}
+_DOERS: _Endings = {"r": (("er", 4), ("or", 4))}
+_LATE_DOERS: _Endings = {"r": (("er", 4), ("or", 5))}
 """After another ending: answered is of answer, but explored is of explore."""
 
 
