@@ -60,11 +60,13 @@ from foldmark.retrieval import (
     Meaning,
     bounded,
     chosen,
+    limited,
     pieces,
     question,
     rank,
     read_page,
     snippets,
+    told_by,
     widen,
     widen_rounds,
 )
@@ -187,6 +189,8 @@ def search(
     missing."""
     asked, sought = question(query, now), bounded(store, key, sought)
     finding = store.find(key, asked.terms, sought=sought)
+    if not asked.terms:
+        return snippets(limited(finding, sought)[: max(0, limit)], asked, told_by(sought))
     if meaning is None:
         return snippets(rank(finding, asked, max(0, limit)), asked)
     candidates, remark = meaning.judged(store, key, asked, finding, sought)

@@ -131,6 +131,18 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+def telling_line(sought: Sought, found: Found) -> int | None:
+    """The line of a piece (from 0) that names a file that is sought, else that calls a tool; None where none does: what
+    a result's call names stands in no line of it."""
+    piece = found.piece
+    lines = [Piece(seq=piece.seq, order=0, text=line) for line in piece.text.split("\n")]
+    named = (at for at, line in enumerate(lines) if any(_names_file(path, line) for path in sought.files))
+    if sought.files and (at := next(named, None)) is not None:
+        return at
+    called = (at for at, line in enumerate(lines) if _is_of(sought.tools, [line.text.partition(" ")[0]]))
+    return next(called, None) if sought.tools and found.event.calls else None
+
+
 def _is_time(value: object) -> bool:
     """Whether a limit is none, or seconds that a store can compare."""
     if value is None or isinstance(value, float):

@@ -312,8 +312,8 @@ def test_the_command_serves_over_its_standard_streams(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "event://999", "artifact://99", "event://1@other", "compaction://7", "event://1@main%2Fnobody", "x", "call:nope",
-        "artifact:sha256:00", "event://1@nobody#L1-2", "file:///etc/passwd",
+        "event://999", "artifact://99", "event://1@other", "compaction://7", "event://1@main%2Fnobody", "x",
+        "call:nope", "artifact:sha256:00", "event://1@nobody#L1-2", "file:///etc/passwd",
     ],
 )  # fmt: skip
 def test_a_refusal_over_the_protocol_never_speaks_of_the_command_line(uri: str) -> None:

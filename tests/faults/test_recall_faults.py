@@ -23,7 +23,7 @@ from scenes import EVERY_WIRE, SMALL, checked, child, fresh, pair
 from foldmark import MemoryStore, NotFound, Policy, PolicyError, Session, SQLiteStore
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.opening import query
-from foldmark.redact import redact_part, redactor
+from foldmark.redact import labelling, redact_part, redactor
 from foldmark.refs import Ref, artifact_ref, event_ref, events_ref, parse
 from foldmark.seeking import Sought
 from foldmark.tools import Tool, artifact_tools, recall_tools
@@ -298,6 +298,53 @@ def test_a_secret_that_a_search_hides_is_hidden_by_a_load_far_from_where_it_is_n
     found = tools(with_result(body_with_password(0)))
     assert PASSWORD not in found["session_search"]({"query": "line 3990 value"})
     assert PASSWORD not in found[name]({"ref": "artifact:3#L3990-3995"})
+
+
+FAR = [f"{n},row {n},kept for {PASSWORD}" for n in range(4_000)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("artifact_grep", {"pattern": "row 3990"}),
+        ("artifact_grep", {"pattern": "row 3990", "context": 2}),
+        ("artifact_lines", {"lines": "-5"}),
+        ("artifact_table", {"where": ["what=row 3990"]}),
+        ("session_load", {"lines": "3990-3995"}),
+    ],
+)
+def test_a_secret_named_far_away_is_hidden_by_every_look(name: str, arguments: dict[str, Any]) -> None:
+    found = tools(with_result("\n".join(["number,what,note", f"0,start,password: {PASSWORD}", *FAR])))
+    shown = found[name]({"ref": "artifact:3", **arguments})
+    assert "row 399" in shown
+    assert PASSWORD not in shown
+
+
+def test_a_secret_named_in_one_member_is_hidden_in_every_other() -> None:
+    rows = [{"n": n, "note": f"kept for {PASSWORD}"} for n in range(2_000)]
+    found = tools(with_result(json.dumps([{"n": -1, "password": PASSWORD}, *rows])))
+    shown = found["artifact_json"]({"ref": "artifact:3", "query": "[?n==`1900`]"})
+    assert "kept for [secret:" in shown
+    assert PASSWORD not in shown
+
+
+def test_a_body_is_looked_through_once_for_all_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a page looks at no more than what stands round it."""
+    session, looked = with_result("\n".join(f"token: {n}" for n in range(300_000))), list[int]()
+    find = labelling.find
+
+    def counted(text: str) -> Any:
+        looked.append(len(text))
+        return find(text)
+
+    monkeypatch.setattr(labelling, "find", counted)
+    load = tools(session)["session_load"]
+    load({"ref": "artifact:3#L1000-1100"})
+    assert sum(looked) < 1.1 * 300_000 * 14 + 100_000
+    looked.clear()
+    for line in (1_000, 150_000, 299_000):
+        load({"ref": f"artifact:3#L{line}-{line + 100}"})
+    assert sum(looked) < 3 * 100_000
 
 
 def test_a_reason_names_no_word_that_does_not_stand_there() -> None:

@@ -1,4 +1,4 @@
-"""What a new user hands over first: a tool for its schema, a function for an embedder, an async session for a plain one.
+"""What a new user hands over: a tool for its schema, a function for an embedder, an async session for a plain one.
 It works where only one thing can be meant; else a sentence says what to write."""
 
 from __future__ import annotations
@@ -126,12 +126,12 @@ def test_the_line_that_a_refusal_shows_is_the_one_that_helps() -> None:
     with pytest.raises(PolicyError) as error:
         recall_tools(talk(), names=OWN)
     line = str(error.value).partition("policy: ")[2].partition(";")[0]
-    policy = eval(line, {"Policy": Policy, "Profile": Profile})  # noqa: S307 (our own sentence)
+    policy = eval(line, {"Policy": Policy, "Profile": Profile})
     assert [tool.name for tool in recall_tools(talk(policy=policy), names=OWN)] == list(OWN.values())
     with pytest.raises(PolicyError) as error:
         artifact_tools(talk(), names={"artifact_grep": "look_in"})
     line = str(error.value).partition("policy: ")[2].partition(";")[0]
-    policy = eval(line, {"Policy": Policy, "Profile": Profile})  # noqa: S307
+    policy = eval(line, {"Policy": Policy, "Profile": Profile})
     assert "look_in" in [tool.name for tool in artifact_tools(talk(policy=policy), names={"artifact_grep": "look_in"})]
 
 
@@ -149,9 +149,10 @@ def test_tools_are_taken_as_they_are_by_every_wire(wire: Any) -> None:
     made = talk()
     tools = [*recall_tools(made), compact_tool(made), {"name": "bash", "description": "", "parameters": {}}]
     schemas = [getattr(tool, "schema", tool) for tool in tools]
-    assert made.request(window=64_000, tools=tools, wire=wire).payload() == talk().request(
-        window=64_000, tools=schemas, wire=wire
-    ).payload()
+    assert (
+        made.request(window=64_000, tools=tools, wire=wire).payload()
+        == talk().request(window=64_000, tools=schemas, wire=wire).payload()
+    )
     assert list(made.tools) == schemas
 
 
@@ -198,7 +199,10 @@ def test_an_async_embedder_is_refused_by_name_and_one_that_hides_it_fails_in_a_s
         options: dict[str, Any] = {"call": lambda texts: [[1.0, 0.0]], which: embed}
         with pytest.raises(PolicyError, match=f"{which} of the embedder 'm' is async; it takes a plain function"):
             Embedder(id="m", dimension=2, **options)
-    hidden: Any = lambda texts: embed(texts)  # noqa: E731
+
+    def hidden(texts: Any) -> Any:
+        return embed(texts)
+
     with pytest.raises(EmbedderFailed, match="gave something to await"):
         Embedder(id="m", dimension=2, call=hidden).of_query("x")
 
@@ -386,9 +390,7 @@ def test_a_models_call_id_is_opened_as_a_call_and_several_refs_are_asked_for_one
     load = recall_tools(talk())[1]
     assert "balance = 1" in load({"ref": "toolu_1"})
     assert "balance = 1" in load({"call_id": "toolu_1"})
-    assert load({"ref": "event:1, event:3"}) == (
-        "Nothing was opened: One ref at a time: event:1 first, then event:3."
-    )
+    assert load({"ref": "event:1, event:3"}) == ("Nothing was opened: One ref at a time: event:1 first, then event:3.")
 
 
 @pytest.mark.parametrize(

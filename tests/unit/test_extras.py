@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
 
+NAMED = re.compile(r"install\s+(?:-e\s+)?'?\.\[(\w+)\]|needs_extra\([^)]*, \"(\w+)\"\)|extra `(\w+)`")
+
 
 def texts() -> dict[str, str]:
     """Sources, pages that people wrote, the readme."""
@@ -22,11 +24,7 @@ def test_no_text_installs_an_extra_by_the_name_of_the_package() -> None:
 
 
 def test_every_extra_that_a_text_names_exists() -> None:
-    named = {
-        (name, extra)
-        for name, text in texts().items()
-        for extra in re.findall(r"install\s+(?:-e\s+)?'?\.\[(\w+)\]|needs_extra\([^)]*, \"(\w+)\"\)|extra `(\w+)`", text)
-    }
+    named = {(name, extra) for name, text in texts().items() for extra in NAMED.findall(text)}
     found = {(name, next(filter(None, extra))) for name, extra in named}
     assert {extra for _, extra in found} <= EXTRAS
     assert {"mcp", "otel", "gguf", "minilm", "static", "openai", "anthropic"} <= {extra for _, extra in found}

@@ -6,8 +6,10 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foldmark.redact import redact_json, redactor
+from foldmark.redact import Named, redact_json, redactor
 
 redact = redactor(b"k" * 32)
 
@@ -225,3 +227,35 @@ def test_the_beginning_of_a_key_a_thousand_times_is_looked_at_once_each() -> Non
     """A look for the digit of a key that goes on to the end of the text would take minutes here."""
     text = "sk-" * 200_000
     assert redactor(b"k" * 32)(text) == text
+
+
+@given(
+    st.lists(st.text("ab1", min_size=8, max_size=14), min_size=1, max_size=12),
+    st.text("ab1", max_size=80),
+    st.lists(st.integers(0, 80), max_size=6),
+)
+def test_many_secrets_are_found_where_few_are(values: list[str], text: str, borders: list[int]) -> None:
+    """They are looked for in another way."""
+    few = {value: f"[{value}]" for value in values}
+    many = {**few, **{f"zz{n:06}": "" for n in range(20)}}
+    cuts = sorted(border for border in borders if border <= len(text))
+    spans = [(start, stop, "taken") for start, stop in zip(cuts[::2], cuts[1::2], strict=False)]
+    assert list(Named(few).places(text, spans)) == list(Named(many).places(text, spans))
+
+
+def test_a_thousand_secrets_are_hidden_where_they_stand_bare() -> None:
+    values = [f"{'x' * (n % 7)}wxyz{n:06}" for n in range(1_000)]
+    shown = redact("\n".join([*(f"token: {value}" for value in values), *(f"sent {value}." for value in values)]))
+    assert not [value for value in values if value in shown]
+    assert shown.count("sent [secret:value ") == 1_000
+
+
+def test_a_token_may_begin_in_what_could_be_the_second_part_of_another() -> None:
+    first, second, third = "eyJaaaaaaaa", "eyJbbbbbbbb", "c" * 12
+    assert re.fullmatch(r"a \.\[secret:jwt [0-9a-f]{6}\] b", redact(f"a .{first}.{second}.{third} b"))
+
+
+@pytest.mark.parametrize("indent", [0, 40])
+def test_a_password_that_is_a_whole_line_needs_no_digit(indent: int) -> None:
+    assert "hunter" not in redact(f"a\n{' ' * indent}password: hunter\nb")
+    assert "hunter" in redact("a\nthe password: hunter\nb")

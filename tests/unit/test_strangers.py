@@ -46,6 +46,13 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def read_or_refused(wire: str, reply: dict[str, Any]) -> list[Event] | None:
+    try:
+        return by_name(wire).read(reply)
+    except WireError:
+        return None
+
+
 def says_something(events: list[Event]) -> bool:
     return bool(events) and all(event.parts for event in events)
 
@@ -64,13 +71,10 @@ def test_an_error_in_place_of_a_reply_is_told_and_not_read(wire: str, given: dic
 @pytest.mark.parametrize("owner", [wire.NAME for wire in WIRES])
 def test_a_reply_is_read_by_its_own_wire_and_by_no_other_as_nothing(wire: str, owner: str) -> None:
     for reply in REPLIES[owner]:
-        try:
-            events = by_name(wire).read(reply)
-        except WireError as refused:
-            assert wire != owner, refused
-        else:
-            assert says_something(events)
-            assert wire == owner or not reply.get("tool_calls"), "the calls are lost"
+        events = read_or_refused(wire, reply)
+        assert events is None or says_something(events)
+        assert (events is not None) or wire != owner
+        assert events is None or wire == owner or not reply.get("tool_calls"), "the calls are lost"
 
 
 @pytest.mark.parametrize(
@@ -91,5 +95,5 @@ def test_contents_of_other_apis_are_not_read_as_empty_ones() -> None:
 
 
 def test_an_error_beside_no_choice_is_told() -> None:
-    with pytest.raises(WireError, match="no choice .*502 upstream is gone"):
+    with pytest.raises(WireError, match=r"no choice .*502 upstream is gone"):
         by_name("openai-chat").read({"choices": [], "error": {"code": 502, "message": "upstream is gone"}})

@@ -38,7 +38,11 @@ class Match(NamedTuple):
 
 
 def matches(stretches: Iterator[bytes], search: Search, limit: int, seconds: float) -> Iterator[Match]:
-    """At most `limit` matching lines, in order. Raises OutOfTime when `seconds` have passed."""
+    """At most `limit` matching lines, in order. Raises OutOfTime when `seconds` have passed.
+
+    Between stretches of lines that is time on the wall. Inside a match `regex` counts the processor's time of the whole
+    process: on a busy machine one that backtracks may run longer than `seconds`, beside busy threads shorter.
+    """
     until, number, last, begun = time.monotonic() + seconds, 0, 0, 0
     for batch in _batches(stretches):
         if limit <= 0:

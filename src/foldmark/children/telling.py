@@ -12,6 +12,7 @@ import msgspec
 from foldmark.checkpoint import Fact
 from foldmark.children.limits import Spent
 from foldmark.events import Event
+from foldmark.kinds.base import plural
 from foldmark.refs import event_ref
 from foldmark.tokens import count
 
@@ -87,7 +88,11 @@ def _each_once(facts: Sequence[Fact]) -> list[Fact]:
 def _head(name: str, ended: Ended, spent: Spent) -> str:
     why = f" ({ended.why})" if ended.why else ""
     tokens = f", {spent.tokens:,} tokens" if spent.tokens else ""
-    return f"Sub-agent {name}: {ended.outcome}{why} after {spent.rounds} replies, {spent.events} events{tokens}."
+    return f"Sub-agent {name}: {ended.outcome}{why} after {_spent(spent)}{tokens}."
+
+
+def _spent(spent: Spent) -> str:
+    return f"{plural(spent.rounds, 'reply', 'replies')}, {plural(spent.events, 'event')}"
 
 
 def _words(event: Event | None, ended: Ended, name: str, room: int) -> str:

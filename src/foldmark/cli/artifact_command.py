@@ -114,7 +114,9 @@ def artifact_lines(
 def artifact_grep(
     ref: Body,
     pattern: Annotated[str, typer.Argument(help="Plain text, or a regular expression.")],
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Capitals and small letters alike.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", help="Capitals and small letters alike (a model's tool: case=ignore).")
+    ] = False,
     context: Annotated[int, typer.Option("--context", help="Lines before and after each match.", min=0, max=20)] = 0,
     limit: Annotated[int, typer.Option("--limit", help="Matching lines at most.", min=1, max=1000)] = 50,
     db: Db = DEFAULT_DB,
@@ -156,7 +158,8 @@ def artifact_table(
         typer.Option("--where", help="A condition: status=failed, name~smith, price>=10; repeatable, all must hold."),
     ] = None,
     column: Annotated[
-        list[str] | None, typer.Option("--column", help="A column to show; repeatable; default: all.")
+        list[str] | None,
+        typer.Option("--column", help="A column to show; repeatable (a model's tool: columns); default: all."),
     ] = None,
     db: Db = DEFAULT_DB,
     session: SessionId = "",

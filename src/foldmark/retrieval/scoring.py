@@ -99,15 +99,18 @@ def beside(piece: Counted, events: Mapping[tuple[str, int], Sequence[Counted]]) 
     session, seq, _ = piece.found.place
     for step, weight in NEIGHBOURS.items():
         others = [one for one in events.get((session, seq + step), ()) if _same_sitting(piece, one)]
+        if not others:
+            continue
         asks = step == -1 and any(one.asks for one in others)
         is_answer = is_answer or asks
-        long = sum(len(one.found.piece.text) for one in others)
+        long = sum([len(one.found.piece.text) for one in others])
         size += weight * long
-        share = weight * (QUESTION if asks else 1.0) / max(1.0, long / SHORT)
-        terms = {term for one in others for term in one.whole if term not in one.speaker}
-        for term in terms:
-            counts[term] = counts.get(term, 0.0) + share
-        close |= terms if abs(step) <= CLOSE else set()
+        if terms := {term for one in others if one.whole for term in one.whole.keys() - one.speaker}:
+            share = weight * (QUESTION if asks else 1.0) / max(1.0, long / SHORT)
+            for term in terms:
+                counts[term] = counts.get(term, 0.0) + share
+            if -CLOSE <= step <= CLOSE:
+                close |= terms
     return Near(counts, size, is_answer, frozenset(close))
 
 

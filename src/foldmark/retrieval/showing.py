@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -35,9 +35,10 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
 
 
-def snippets(ranked: Sequence[Ranked], asked: Question) -> list[Hit]:
-    """Hits with the lines that matched; `score` as ranked."""
-    tokens = set(asked.terms)
+def snippets(ranked: Sequence[Ranked], asked: Question, also: Collection[str] = ()) -> list[Hit]:
+    """Hits with the lines that matched; `score` as ranked. Of a long line the stretch with most tokens of the query, or
+    of those `also` looked for, is shown."""
+    tokens = {*asked.terms, *also}
     return [_hit(each, tokens, asked) for each in ranked]
 
 
