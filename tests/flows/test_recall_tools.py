@@ -148,7 +148,7 @@ def test_each_limit_limits(arguments: dict[str, Any], finds: set[int], leaves_ou
         ({"query": "x", "role": 7}, "role takes a text"),
         ({"query": "x", "since": "a while ago"}, "since takes a date or time such as 2026-03-01"),
         ({"query": "x", "until": "2026-02-31"}, "until takes a date or time"),
-        ({"query": "x", "until": "9999"}, "until takes a date or time"),
+        ({"query": "x", "until": "99999"}, "until takes a date or time"),
         ({"query": "x", "since": "0000-00"}, "since takes a date or time"),
         ({"query": "x", "limit": "many"}, "limit takes a whole number from 1 to 20, not 'many'."),
         ({"query": "x", "limit": float("nan")}, "limit takes a whole number"),

@@ -10,7 +10,7 @@ import msgspec
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.choosing import in_turn
 from foldmark.retrieval.counting import Counted, Counter
-from foldmark.retrieval.scoring import PHRASE, Near, beside, best_pair, factor, times_of, value, weights_of
+from foldmark.retrieval.scoring import PHRASE, Near, beside, best_pair, factor, times_of, told, value, weights_of
 from foldmark.seeking import Finding, Found
 
 RERANKED = 150
@@ -41,9 +41,7 @@ def judged(finding: Finding, asked: Question) -> list[Ranked]:
         return [Ranked(found, 1.0) for found in finding.found if found.piece.order == 0]
     counter, weights = Counter(asked), weights_of(finding, asked)
     pieces = [counter.count(found) for found in (*finding.found[:RERANKED], *finding.near)]
-    events: dict[tuple[str, int], list[Counted]] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.found.place):
-        events.setdefault(piece.found.place[:2], []).append(piece)
+    events = told(pieces)
     near = [beside(piece, events) for piece in pieces]
     usual = _usual(pieces, near)
     judge = _Judge(asked, weights, finding)

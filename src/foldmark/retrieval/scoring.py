@@ -7,7 +7,7 @@ A piece that holds two of the query's words far apart is a poorer answer than on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
@@ -52,6 +52,16 @@ class Near(NamedTuple):
     close: frozenset[str] = frozenset()
 
 
+class Told(NamedTuple):
+    """What an event lends to its neighbours: its terms without those of who speaks, its characters, whether it asks,
+    its time."""
+
+    terms: tuple[str, ...]
+    size: int
+    asks: bool
+    time: float | None
+
+
 class Best(NamedTuple):
     """The pair of units that holds most of the query: their lines, their counts, their text."""
 
@@ -89,7 +99,21 @@ def _next(piece: Counted, number: int) -> Counts:
     return piece.units[number + 1].counts if number + 1 < len(piece.units) else {}
 
 
-def beside(piece: Counted, events: Mapping[tuple[str, int], Sequence[Counted]]) -> Near:
+def told(pieces: Iterable[Counted]) -> dict[tuple[str, int], Told]:
+    """What each event says, by session and seq."""
+    events: dict[tuple[str, int], list[Counted]] = {}
+    for piece in pieces:
+        events.setdefault(piece.found.place[:2], []).append(piece)
+    return {address: _told(sorted(held, key=lambda piece: piece.found.place)) for address, held in events.items()}
+
+
+def _told(pieces: Sequence[Counted]) -> Told:
+    terms = dict.fromkeys(term for one in pieces for term in one.whole if term not in one.speaker)
+    size = sum([len(one.found.piece.text) for one in pieces])
+    return Told(tuple(terms), size, any(one.asks for one in pieces), pieces[0].found.time)
+
+
+def beside(piece: Counted, events: Mapping[tuple[str, int], Told]) -> Near:
     """What was said in the same sitting around a piece; nothing beside what is not said."""
     if not piece.is_said:
         return Near({})
@@ -98,25 +122,22 @@ def beside(piece: Counted, events: Mapping[tuple[str, int], Sequence[Counted]]) 
     size, is_answer = 0.0, False
     session, seq, _ = piece.found.place
     for step, weight in NEIGHBOURS.items():
-        others = [one for one in events.get((session, seq + step), ()) if _same_sitting(piece, one)]
-        if not others:
+        other = events.get((session, seq + step))
+        if other is None or not _same_sitting(piece.found.time, other.time):
             continue
-        asks = step == -1 and any(one.asks for one in others)
+        asks = other.asks and step == -1
         is_answer = is_answer or asks
-        long = sum([len(one.found.piece.text) for one in others])
-        size += weight * long
-        if terms := {term for one in others if one.whole for term in one.whole.keys() - one.speaker}:
-            share = weight * (QUESTION if asks else 1.0) / max(1.0, long / SHORT)
-            for term in terms:
-                counts[term] = counts.get(term, 0.0) + share
-            if -CLOSE <= step <= CLOSE:
-                close |= terms
+        size += weight * other.size
+        share = weight * (QUESTION if asks else 1.0) / max(1.0, other.size / SHORT)
+        for term in other.terms:
+            counts[term] = counts.get(term, 0.0) + share
+        if -CLOSE <= step <= CLOSE:
+            close.update(other.terms)
     return Near(counts, size, is_answer, frozenset(close))
 
 
-def _same_sitting(one: Counted, other: Counted) -> bool:
-    mine, theirs = one.found.time, other.found.time
-    return mine is None or theirs is None or abs(mine - theirs) <= SITTING
+def _same_sitting(one: float | None, other: float | None) -> bool:
+    return one is None or other is None or abs(one - other) <= SITTING
 
 
 def times_of(piece: Counted, best: Best, near: Near) -> Counts:
