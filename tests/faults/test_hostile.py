@@ -215,7 +215,7 @@ def test_a_range_with_nothing_in_it_says_how_ranges_count(store: Any, span: str)
 def test_a_range_behind_the_end_says_where_the_end_is(store: Any, span: str) -> None:
     session = fresh(SMALL, store)
     session.record(user("a\nb\nc"))
-    with pytest.raises(NotFound, match="there are 3 lines, 5 bytes"):
+    with pytest.raises(NotFound, match="ends after 3 lines, 5 bytes"):
         session.load(f"event:1{span}")
 
 

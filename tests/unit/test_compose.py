@@ -134,8 +134,7 @@ def test_the_head_says_that_it_is_reference_what_it_covers_and_how_to_open_more(
     for word in (
         "Reference only",
         "the newest user message rules",
-        "session_search",
-        "session_load",
+        "opened by its ref",
         "compaction:3",
     ):
         assert word in head

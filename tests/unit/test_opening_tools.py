@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldmark import Session
+from foldmark import Policy, Session
 from foldmark.aio import AsyncSession
 from foldmark.events import ToolCall, assistant, result, user
 from foldmark.evidence import refs_in
+from foldmark.profiles import Profile
 from foldmark.tools import Tool, artifact_tools
 from foldmark.tools.artifacts import ANSWER_CHARACTERS, ARTIFACT_TOOLS
 
@@ -180,7 +181,9 @@ def test_secrets_are_labels_unless_originals_are_asked_for() -> None:
 
 
 def test_tools_may_have_other_names_and_every_provider_takes_them() -> None:
-    tools = by_name(session_with(CSV), names={"artifact_grep": "grep_result"})
+    profiles = (Profile(names=("grep_result",), role="recalls", refetchable=True),)
+    session = Session("s", store=session_with(CSV).store, policy=Policy.coding(profiles=profiles))
+    tools = by_name(session, names={"artifact_grep": "grep_result"})
     assert set(tools) == {*ARTIFACT_TOOLS, "grep_result"} - {"artifact_grep"}
     for tool in tools.values():
         assert tool.openai(strict=True)["function"]["parameters"]["required"] == list(tool.parameters["properties"])

@@ -41,6 +41,6 @@ def _unknown(strange: Sequence[str], called: Mapping[str, str]) -> str:
     else:
         line = f"Policy.coding(profiles=(Profile(names=({names},), role='recalls', refetchable=True),))"
     return (
-        f"The policy does not know that {names} only recall what is in the log, so what they answer would be indexed "
-        f"as new. Say it to the session's policy: {line}; the other presets take the same."
+        f"The policy does not know {names} as recall, so what is answered under that name would be indexed as new. "
+        f"Say it to the session's policy: {line}; the other presets take the same."
     )
