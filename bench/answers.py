@@ -120,9 +120,17 @@ def run(case: Case, step: Step, *, is_model: bool) -> Run:
     shown = states(fold(read), case.fact, case.asked)
     answered = fold(case.asked.answer) in fold(answer) if is_model else shown
     return Run(
-        case=case.name, question=case.asked.natural, expected=case.asked.answer, in_last=case.in_last,
-        shown=shown, answered=answered, answer=answer, tokens=count(read), seconds=round(time.perf_counter() - start, 2), steps=tuple(steps),
-    )  # fmt: skip
+        case=case.name,
+        question=case.asked.natural,
+        expected=case.asked.answer,
+        in_last=case.in_last,
+        shown=shown,
+        answered=answered,
+        answer=answer,
+        tokens=count(read),
+        seconds=round(time.perf_counter() - start, 2),
+        steps=tuple(steps),
+    )
 
 
 def _use(tools: Mapping[str, Tool], name: str, given: str) -> str:
