@@ -26,11 +26,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bench.histories import DATA, load
+from bench.invented import facts, lived
 from bench.planting import Planted, fold
 from bench.recall import SEEDS, Planting, planted
 from bench.recall_questions import Asked, ask, states
 from foldmark.asking import Ask, as_reply
 from foldmark.events import assistant, injected
+from foldmark.memory import MemoryStore
 from foldmark.models import gguf
 from foldmark.tokens import count
 from foldmark.tools import Tool, recall_tools
@@ -92,6 +94,18 @@ def cases(names: Sequence[str], seeds: Sequence[int]) -> Iterator[Case]:
                 holders = {seq for seq, text in made.texts.items() if states(text, fact, asked)}
                 if holders:
                     yield Case(f"{history.name}, {seed}", made, fact, asked, bool(holders & end))
+
+
+def invented() -> Iterator[Case]:
+    """The five facts of the made-up session, which a transcript may be shown of."""
+    session = lived(MemoryStore())
+    texts = {event.seq: fold(event.text) for event in session.store.log(session.key)}
+    made = Planting(session, (), texts)
+    end = set(_end(made))
+    for fact in facts():
+        (seq,) = [seq for seq, text in texts.items() if text == fold(fact.said.text)]
+        asked = Asked(fact.question, fact.question, fact.answer, fact.answer)
+        yield Case("made up", made, Planted("made up", "", seq, fact.answer), asked, seq in end)
 
 
 def _end(made: Planting) -> Iterator[int]:
@@ -214,11 +228,12 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=0, help="how many, drawn by a fixed seed; default: all")
     parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
     parser.add_argument("--histories", nargs="*", default=list(HISTORIES))
+    parser.add_argument("--invented", action="store_true", help="the made-up session in place of the histories")
     parser.add_argument("--out", type=Path, help="write every run with its transcript to this file, a line each")
     options = parser.parse_args()
-    if not DATA.exists():
+    if not (options.invented or DATA.exists()):
         sys.exit(f"skipped: the histories are not here ({DATA}); set FOLDMARK_SHARED to the folder that holds data/")
-    found = list(cases(options.histories, options.seeds))
+    found = list(invented() if options.invented else cases(options.histories, options.seeds))
     if options.model:
         found = [case for case in found if not case.in_last]
     if options.cases:
