@@ -67,6 +67,7 @@ READS: dict[str, Writing] = {
     "ends": lambda store, key: store.ends(key, [store.event(key, "1").plain]),
     "find": lambda store, key: store.find(key, ["ledger"]).pieces,
     "event": lambda store, key: store.event(key, "4"),
+    "times": lambda store, key: store.times(key, 1, 9),
     "hashes": lambda store, key: store.hashes(key.tenant),
     "scopes": lambda store, key: store.scopes(key),
     "works": lambda store, key: store.works(key),
