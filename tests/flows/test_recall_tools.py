@@ -715,3 +715,15 @@ def test_injected_words_are_told_from_the_users() -> None:
     session.record(injected("The reminder says port 1."), user("now"))
     assert ", injected" in tools(session)[0]({"query": "reminder"})
     assert ", injected]" in tools(session)[1]({"ref": "event:1"})
+
+
+def test_what_was_pasted_into_the_message_that_is_being_answered_is_found() -> None:
+    session = Session("paste", store=MemoryStore())
+    rows = "\n".join(f"row {n}: customer {n * 37 % 1009} paid {n * 13 % 97} euro" for n in range(2_000))
+    session.record(user(f"Who is late? Here is the ledger.\n\n```\n{rows}\nrow 2000: Okafor is late\n{rows}\n```\n"))
+    (event,) = session.store.log(session.key)
+    assert event.artifacts, "the paste is a preview and a body"
+    assert "Okafor" not in event.text
+    search = recall_tools(session)[0]
+    session.record(assistant("", ToolCall("c1", "session_search", '{"query": "Okafor late"}')))
+    assert "Okafor is late" in search({"query": "Okafor late"})

@@ -125,13 +125,14 @@ def _where_to_look(given: Mapping[str, Any], allowed: tuple[Where, ...]) -> Wher
 
 def _own_words(session: Session) -> frozenset[int]:
     """The message of the user that is being answered and the step that asks: both match whatever is asked because of
-    them."""
+    them. A message with a paste is shown as a preview, so it is looked through like everything else."""
     events = session.store.view(session.key).events
     if not in_flight(events):
         return frozenset()
     asking = events[-1:] if events[-1].calls else ()
     newest = newest_user(events)
-    return frozenset(event.seq for event in (*asking, *([newest] if newest else [])))
+    shown = [newest] if newest and not newest.artifacts else []
+    return frozenset(event.seq for event in (*asking, *shown))
 
 
 def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, search: str, *, redact: bool) -> str:
