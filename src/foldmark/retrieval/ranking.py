@@ -44,7 +44,7 @@ def judged(finding: Finding, asked: Question) -> list[Ranked]:
     events = told(pieces)
     near = [beside(piece, events) for piece in pieces]
     usual = _usual(pieces, near)
-    judge = _Judge(asked, weights, finding)
+    judge = _Judge(asked, weights)
     return [judge.ranked(piece, beside, usual) for piece, beside in zip(pieces, near, strict=True)]
 
 
@@ -57,7 +57,7 @@ def _usual(pieces: Sequence[Counted], near: Sequence[Near]) -> float:
 class _Judge:
     """Scores pieces for one query."""
 
-    def __init__(self, asked: Question, weights: Mapping[str, float], finding: Finding) -> None:
+    def __init__(self, asked: Question, weights: Mapping[str, float]) -> None:
         self.asked, self.weights = asked, weights
         self.phrase = PHRASE * max(weights.values(), default=0.0)
         self.names = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in asked.names]

@@ -12,7 +12,7 @@ from foldmark.refs import Ref, event_ref
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.ranking import Ranked
 from foldmark.retrieval.reasons import why
-from foldmark.seeking import Piece
+from foldmark.seeking import Piece, speaker_role
 from foldmark.words import places
 
 SNIPPET_CHARACTERS = 400
@@ -111,7 +111,7 @@ def _speaker(event: Event, piece: Piece) -> str:
     if event.role == "tool":
         name = (event.result.name if event.result else "") or piece.head.partition(" ")[0]
         return f"tool {name}".strip()
-    return "injected" if event.role == "user" and event.origin != "user" else event.role
+    return speaker_role(event)
 
 
 def _date(time: float | None) -> str:
