@@ -106,6 +106,21 @@ def test_one_word_beside_it_makes_nothing_an_answer() -> None:
     assert refs(session_of(user("The walrus sleeps."), assistant("Good.")), "walrus") == ["event:1"]
 
 
+@pytest.mark.parametrize(
+    ("reply", "is_answer"),
+    [
+        ("Noted.", False),
+        ("ok, done", False),
+        ("It opens in May.", True),
+        ("五月三日です。", True),
+        ("ثلاثة أيام فقط", True),
+    ],
+)
+def test_a_word_or_two_that_say_nothing_are_no_answer(reply: str, is_answer: bool) -> None:
+    session = session_of(user("The staging harbour gate has a new host."), assistant(reply))
+    assert ("event:2" in refs(session, "staging harbour host")) == is_answer
+
+
 def test_tool_results_lend_each_other_nothing() -> None:
     calls = [ToolCall(str(n), "bash", "{}") for n in range(2)]
     session = session_of(

@@ -12,10 +12,14 @@ from foldmark.retrieval.choosing import in_turn
 from foldmark.retrieval.counting import Counted, Counter
 from foldmark.retrieval.scoring import PHRASE, Near, beside, best_pair, factor, times_of, told, value, weights_of
 from foldmark.seeking import Finding, Found
+from foldmark.words import words
 
 RERANKED = 150
 BESIDE = 2
 """What holds no word of the query is an answer only where so many of its words were said beside it."""
+
+LEAST_WORDS = 3
+"""And where it says something: "Noted." answers nothing (measured on dialogue: no evidence is lost by it)."""
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -73,7 +77,7 @@ class _Judge:
         score = value(times, self.weights, length) + self._phrases(piece) + self._days_of(piece)
         score *= factor(piece, best, near, self.asked)
         own = piece.whole.keys() | piece.head.keys()
-        if not own and len(near.close) < BESIDE and not self._days_of(piece):
+        if not own and not self._days_of(piece) and (len(near.close) < BESIDE or len(words(text)) < LEAST_WORDS):
             score = 0.0
         return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.close - own)))
 
