@@ -57,3 +57,11 @@ def month_token(day: date) -> str:
 def tells_time(text: str) -> bool:
     """Whether a text names a day, a month, a year or a time from now ("yesterday", "two weeks ago")."""
     return _TELLS_TIME.search(text) is not None
+
+
+def written(time: float | None, form: str) -> str:
+    """A time (UTC) in a form of `strftime`; empty for no time or one that no calendar has."""
+    try:
+        return "" if time is None else datetime.fromtimestamp(time, UTC).strftime(form)
+    except (OverflowError, ValueError, OSError):
+        return ""

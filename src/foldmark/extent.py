@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import pairwise
 from math import log
 
 from foldmark.checkpoint import Extent, Fact, Name, Stretch, Unit
+from foldmark.dates import written
 from foldmark.events import Event
 from foldmark.redact import LABEL
 from foldmark.salience import Tally, rank_names
@@ -67,10 +67,7 @@ def is_name(name: Name) -> bool:
 
 def day(time: float | None) -> str:
     """`2026-05-01` (UTC); empty for no time or one that no calendar has."""
-    try:
-        return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
-    except (OverflowError, ValueError, OSError):
-        return ""
+    return written(time, "%Y-%m-%d")
 
 
 def _files(state: State) -> list[Name]:

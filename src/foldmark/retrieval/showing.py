@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
+from foldmark.dates import written
 from foldmark.events import Event
 from foldmark.refs import Ref, event_ref
 from foldmark.retrieval.asking import Question
@@ -115,9 +115,4 @@ def _speaker(event: Event, piece: Piece) -> str:
 
 
 def _date(time: float | None) -> str:
-    if time is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):
-        return ""
+    return written(time, "%Y-%m-%dT%H:%M:%SZ")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
+from foldmark.dates import written
 from foldmark.events import Event, images_of
 from foldmark.evidence import joined, one_line, opening, quoted
 from foldmark.kinds.base import plural
@@ -121,12 +121,7 @@ def _block(event: Event, time: float | None, text: str, session: str, *, goes_on
 
 
 def _moment(time: float | None) -> list[str]:
-    if time is None:
-        return []
-    try:
-        return [datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")]
-    except (OverflowError, ValueError, OSError):
-        return []
+    return [said] if (said := written(time, "%Y-%m-%d %H:%M")) else []
 
 
 def _speaker(event: Event) -> str:
