@@ -31,7 +31,7 @@ from foldmark.hooked.forwarding import Forwarding
 from foldmark.reports import Observation, Raised, Report
 from foldmark.store import Key, SessionInfo, Store, View, Work
 from foldmark.testing import FixedClock, ScriptedModel, items_json
-from foldmark.worker import Worker, running
+from foldmark.worker import Worker, calls, running
 from making import long_session, tool_round
 
 POLICY = Policy.coding(
@@ -41,11 +41,20 @@ POLICY = Policy.coding(
 )
 GOOD = items_json(decisions=[("Read the files one by one, beginning with src/file_1.py", [2])])
 SOURCE = Path(__file__).parents[2] / "src"
+LONG = 60.0
+"""Seconds after which a test gives up what must come; nothing waits so long where all is well."""
 
 
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is broken off may take its time to close on a busy machine."""
+    monkeypatch.setattr(running, "ENDING_SECONDS", LONG)
+    monkeypatch.setattr(calls, "CLOSING_SECONDS", LONG)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -342,7 +351,7 @@ def test_a_lease_that_is_given_back_by_a_stop_is_no_attempt(store: Store) -> Non
     for turn in range(3):
         clock = FixedClock(time.time() + 400.0 * turn)
         worker = Worker(store, policy=POLICY, model=hangs, workers=1, poll_seconds=0.01, clock=clock).start()
-        assert begun.acquire(timeout=5.0)
+        assert begun.acquire(timeout=LONG)
         assert not worker.stop(timeout=0.02)
         (work,) = store.works(Key(session="s"))
         assert (work.attempts, work.lease_until) == (0, 0.0)
@@ -600,18 +609,25 @@ async def hanging(ask: Ask) -> str:
     return "never"
 
 
-JOB_SECONDS = 0.3
-"""Long enough to begin a call on a busy machine."""
+JOB_SECONDS = 1 / 32  # exact: sums of it are what they should be
+
+
+class Ticks(FixedClock):
+    """Seconds that only models let pass: however busy the machine is, a call is begun in time."""
 
 
 def test_a_hanging_async_model_is_broken_off_and_code_makes_the_checkpoint(store: Store, clock: FixedClock) -> None:
-    session, begun = grown(store, clock), list[float]()
+    session, begun, ticks = grown(store, clock), list[float](), Ticks()
 
     async def hangs(ask: Ask) -> str:
         begun.append(ask.timeout_seconds)
+        ticks.advance(JOB_SECONDS)
         return await hanging(ask)
 
-    (report,) = Worker(store, policy=POLICY, model=hangs, clock=clock, job_timeout_seconds=JOB_SECONDS).drain()
+    worker = Worker(
+        store, policy=POLICY, model=hangs, clock=clock, job_timeout_seconds=JOB_SECONDS, monotonic=ticks
+    )
+    (report,) = worker.drain()
     assert report.outcome == "degraded"
     assert [call.failure for call in report.calls] == ["timeout"]
     assert len(begun) == 1
@@ -632,14 +648,14 @@ def test_a_plain_model_that_answers_too_late_is_not_heard(store: Store, clock: F
     session, late, answered = grown(store, clock), threading.Event(), threading.Event()
 
     def model(ask: Ask) -> str:
-        late.wait(5.0)
+        late.wait(LONG)
         answered.set()
         return GOOD
 
     (report,) = Worker(store, policy=POLICY, model=model, clock=clock, job_timeout_seconds=JOB_SECONDS).drain()
     late.set()
     assert report.outcome == "degraded"
-    assert answered.wait(2.0)
+    assert answered.wait(LONG)
     assert versions(session) == [1]
     assert not session.control.history()[0].narrative
 
@@ -856,16 +872,15 @@ def test_an_append_never_waits_for_a_job(store: Store) -> None:
 
     def slow(ask: Ask) -> str:
         begun.set()
-        free.wait(5.0)
+        free.wait(LONG)
         return GOOD
 
     worker = Worker(store, policy=POLICY, model=slow, workers=1, poll_seconds=0.01).start()
-    assert begun.wait(2.0)
-    started = time.monotonic()
+    assert begun.wait(LONG)
     session.record(user("Nobody holds me up."))
-    assert time.monotonic() - started < 1.0
+    assert worker.backlog().leased == 1, "the job is not over yet"
     free.set()
-    assert worker.stop(timeout=5.0)
+    assert worker.stop(timeout=LONG)
     assert versions(session) == [1]
 
 
@@ -876,11 +891,11 @@ def test_stop_without_drain_ends_the_job_it_has_and_takes_no_other(store: Store)
 
     def slow(ask: Ask) -> str:
         begun.set()
-        free.wait(5.0)
+        free.wait(LONG)
         return GOOD
 
     worker = Worker(store, policy=POLICY, model=slow, workers=1, poll_seconds=0.01, on_report=reports.append).start()
-    assert begun.wait(2.0)
+    assert begun.wait(LONG)
     threading.Timer(0.03, free.set).start()
     assert worker.stop(drain=False)
     assert [report.outcome for report in reports] == ["applied"]
@@ -895,7 +910,7 @@ def test_stop_with_a_timeout_breaks_off_and_gives_the_lease_back(store: Store) -
         return await hanging(ask)
 
     worker = Worker(store, policy=POLICY, model=hangs, workers=1, poll_seconds=0.01, on_report=reports.append).start()
-    assert begun.wait(2.0)
+    assert begun.wait(LONG)
     assert not worker.stop(timeout=0.02)
     assert [report.outcome for report in reports] == ["failed"]
     assert not versions(session)
@@ -914,7 +929,7 @@ def test_a_job_that_cannot_be_broken_off_gives_its_lease_back_and_changes_nothin
 
     def slow(planned: Any) -> None:  # no model: nothing breaks it off
         begun.set()
-        free.wait(10.0)
+        free.wait(LONG)
 
     def watch(one: Observation) -> None:
         seen.append(one)
@@ -923,7 +938,7 @@ def test_a_job_that_cannot_be_broken_off_gives_its_lease_back_and_changes_nothin
 
     around = Around(before=slow)
     worker = Worker(store, policy=POLICY, workers=1, poll_seconds=0.01, around=around, observer=watch).start()
-    assert begun.wait(5.0)
+    assert begun.wait(LONG)
     assert not worker.stop(timeout=0.02)
     try:
         (work,) = store.works(session.key)
@@ -933,10 +948,10 @@ def test_a_job_that_cannot_be_broken_off_gives_its_lease_back_and_changes_nothin
         assert whats(seen) == ["claimed", "again"]
     finally:
         free.set()
-    assert ended.wait(5.0)
+    assert ended.wait(LONG)
     for thread in threading.enumerate():
         if thread.name.startswith("foldmark-worker"):
-            thread.join(5.0)
+            thread.join(LONG)
     assert not versions(session), "its commit is refused"
     assert [report.outcome for report in Worker(store, policy=POLICY).drain()] == ["applied"]
     assert whats(seen)[:2] == ["claimed", "again"]
@@ -975,9 +990,8 @@ def test_a_stop_asks_a_store_that_hiccups_again(times: int, monkeypatch: pytest.
 def test_a_stop_without_drain_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Hiccup()
     store.failing["claim"] = 10**9
-    started = time.monotonic()
-    assert Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start().stop(drain=False)
-    assert time.monotonic() - started < 5.0
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start()
+    assert worker.stop(drain=False, timeout=LONG), "or it would sleep for ten minutes"
 
 
 def test_a_stop_does_what_was_raised_after_a_thread_last_looked(clock: FixedClock) -> None:
@@ -989,12 +1003,12 @@ def test_a_stop_does_what_was_raised_after_a_thread_last_looked(clock: FixedCloc
             work = super().claim(now, lease_seconds)
             if not looked.is_set():
                 looked.set()
-                go.wait(5.0)
+                go.wait(LONG)
             return work
 
     store = Slow()
     worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start()
-    assert looked.wait(5.0)
+    assert looked.wait(LONG)
     session.append(grown(store, time.time))
     threading.Timer(0.05, go.set).start()
     assert worker.stop()
@@ -1022,7 +1036,7 @@ def test_a_listener_may_stop_the_worker(store: Store) -> None:
 
     worker = Worker(store, policy=POLICY, workers=1, poll_seconds=0.01, on_report=stop)
     worker.start()
-    assert done.wait(5.0)
+    assert done.wait(LONG)
 
 
 def test_a_nudge_wakes_a_sleeper(store: Store) -> None:
@@ -1031,7 +1045,7 @@ def test_a_nudge_wakes_a_sleeper(store: Store) -> None:
     time.sleep(0.02)
     grown(store, time.time)
     worker.nudge()
-    assert done.wait(5.0)
+    assert done.wait(LONG)
     assert worker.stop()
 
 
@@ -1043,7 +1057,7 @@ def test_raised_work_nudges_as_an_observation(store: Store) -> None:
     worker.nudge(Report(outcome="not_due"))
     assert not done.wait(0.05), "a report is no work"
     worker.nudge(Raised(what="raised", session="s"))
-    assert done.wait(5.0)
+    assert done.wait(LONG)
     assert worker.stop()
 
 
@@ -1056,7 +1070,7 @@ def test_a_store_that_cannot_be_asked_ends_no_thread_and_tells_a_caller() -> Non
     store.failing["claim"] = 2
     done = threading.Event()
     worker = Worker(store, policy=POLICY, workers=1, poll_seconds=0.01, on_report=lambda report: done.set()).start()
-    assert done.wait(5.0)
+    assert done.wait(LONG)
     assert worker.stop()
     assert versions(session) == [1]
 
@@ -1074,13 +1088,13 @@ def test_an_interrupt_out_of_a_models_code_ends_no_thread(interrupt: type[BaseEx
         return GOOD
 
     worker = Worker(store, policy=POLICY, model=model, workers=1, poll_seconds=0.01).start()
-    assert done.wait(5.0)
+    assert done.wait(LONG)
     second = grown(store, time.time, "second")
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + LONG
     while not versions(second) and time.monotonic() < until:
         time.sleep(0.01)
     assert versions(second) == [1]
-    assert worker.stop(timeout=5.0)
+    assert worker.stop(timeout=LONG)
     assert first.control.attempts()
 
 

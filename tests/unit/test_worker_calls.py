@@ -1,4 +1,5 @@
-"""Calls of models that are given up, and the steps that wait for them. No store; sleeps of tens of milliseconds."""
+"""Calls of models that are given up, and the steps that wait for them. No store; time passes only where a model lets
+it pass, so that nothing depends on how busy the machine is."""
 
 from __future__ import annotations
 
@@ -6,17 +7,21 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 import pytest
 
-from foldmark.asking import Ask, Chore, Reply
+from foldmark.asking import Ask, Chore
 from foldmark.store import Key, Store, Work
-from foldmark.testing import ScriptedModel
+from foldmark.testing import FixedClock, ScriptedModel
 from foldmark.worker.calls import Calls
 from foldmark.worker.job import BrokenOff, Job, drive
 
+LONG = 60.0
+"""Seconds after which a test gives up what must come."""
+SHORT = 1 / 32  # seconds, and exact: sums of it are what they should be
 WORK = Work(key=Key(session="s"), wanted=9, done=0, token=1)
 
 
@@ -34,9 +39,13 @@ class Leases:
         return answer
 
 
-def job(leases: Leases | None = None, *, seconds: float = 5.0, lease: float = 60.0) -> Job:
+def job(
+    leases: Leases | None = None, *, seconds: float = 5.0, lease: float = 60.0, ticks: FixedClock | None = None
+) -> Job:
     store = cast(Store, leases or Leases())
-    return Job(store, WORK, clock=lambda: 1_000.0, lease_seconds=lease, seconds=seconds)
+    return Job(
+        store, WORK, clock=lambda: 1_000.0, lease_seconds=lease, seconds=seconds, monotonic=ticks or time.monotonic
+    )
 
 
 def asking(*models: Any, timeout: float = 60.0) -> Generator[Ask, Any, list[Any]]:
@@ -48,6 +57,15 @@ def asking(*models: Any, timeout: float = 60.0) -> Generator[Ask, Any, list[Any]
         except Exception as error:
             out.append(error)
     return out
+
+
+def until(true: Callable[[], object]) -> None:
+    """Waits for what another thread does. Raises TimeoutError where it never comes."""
+    end = time.monotonic() + LONG
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.001)
 
 
 def driven(steps: Generator[Ask, Any, Any], work: Job, calls: Calls | None = None) -> Any:
@@ -101,16 +119,35 @@ def test_all_async_calls_share_one_loop() -> None:
 
 def test_a_model_gets_no_more_time_than_the_job_has_left() -> None:
     model = ScriptedModel("x")
-    driven(asking(model, timeout=60.0), job(seconds=5.0))
-    driven(asking(model, timeout=2.0), job(seconds=5.0))
-    assert 4.5 < model.asks[0].timeout_seconds <= 5.0
-    assert model.asks[1].timeout_seconds == 2.0
+    ticks = FixedClock()
+    driven(asking(model, timeout=60.0), job(seconds=5.0, ticks=ticks))
+    driven(asking(model, timeout=2.0), job(seconds=5.0, ticks=ticks))
+    assert [ask.timeout_seconds for ask in model.asks] == [5.0, 2.0]
+
+
+def test_only_calls_take_of_the_time_of_a_job() -> None:
+    ticks, left = FixedClock(), list[float]()
+
+    def model(ask: Ask) -> str:
+        left.append(ask.timeout_seconds)
+        ticks.advance(2.0)
+        return "x"
+
+    def steps() -> Generator[Ask, Any, None]:
+        for _ in range(3):
+            ticks.advance(60.0)  # what code does between two calls
+            yield Ask(model=model, timeout_seconds=60.0)
+
+    with pytest.raises(TimeoutError, match="time was over before"):
+        driven(steps(), job(seconds=4.0, ticks=ticks))
+    assert left == [4.0, 2.0]
 
 
 def test_an_async_model_that_hangs_is_cancelled_at_the_end_of_the_jobs_time() -> None:
-    cancelled = threading.Event()
+    cancelled, ticks = threading.Event(), FixedClock()
 
     async def model(ask: Ask) -> str:
+        ticks.advance(SHORT)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -119,42 +156,48 @@ def test_an_async_model_that_hangs_is_cancelled_at_the_end_of_the_jobs_time() ->
         return "never"
 
     other = ScriptedModel("unasked")
-    first, second = driven(asking(model, other), job(seconds=0.03))
+    first, second = driven(asking(model, other), job(seconds=SHORT, ticks=ticks))
     assert isinstance(first, TimeoutError)
     assert "given up" in str(first)
     assert isinstance(second, TimeoutError)
     assert "before scripted was asked" in str(second)
-    assert cancelled.wait(1.0)
+    assert cancelled.wait(LONG)
     assert not other.asks
 
 
 def test_a_plain_model_that_hangs_is_left_alone_and_its_late_answer_not_heard() -> None:
-    free = threading.Event()
+    free, ended, ticks = threading.Event(), threading.Event(), FixedClock()
 
     def model(ask: Ask) -> str:
-        free.wait(5.0)
+        ticks.advance(SHORT)
+        free.wait(LONG)
+        ended.set()
         return "late"
 
-    started = time.monotonic()
-    (answer,) = driven(asking(model), job(seconds=0.03))
+    (answer,) = driven(asking(model), job(seconds=SHORT, ticks=ticks))
     assert isinstance(answer, TimeoutError)
-    assert time.monotonic() - started < 2.0
+    assert not ended.is_set(), "nobody waited for it"
     free.set()
 
 
 def test_an_async_model_that_cannot_be_cancelled_keeps_nobody() -> None:
-    async def model(ask: Ask) -> str:
-        while True:
-            try:
-                await asyncio.sleep(0.2)
-                return "stubborn"
-            except asyncio.CancelledError:
-                continue
+    ticks, free, ended = FixedClock(), threading.Event(), threading.Event()
 
-    started = time.monotonic()
-    (answer,) = driven(asking(model), job(seconds=0.02))
+    async def model(ask: Ask) -> str:
+        ticks.advance(SHORT)
+        while not free.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.001)
+        ended.set()
+        return "stubborn"
+
+    calls = Calls()
+    (answer,) = drive(asking(model), threading.RLock(), job(seconds=SHORT, ticks=ticks), calls)
     assert isinstance(answer, TimeoutError)
-    assert time.monotonic() - started < 3.0
+    assert not ended.is_set(), "nobody waited for it"
+    free.set()
+    assert ended.wait(LONG)
+    calls.close()
 
 
 @pytest.mark.parametrize("raised", [ValueError("no"), StopIteration("no")])
@@ -196,7 +239,10 @@ def test_an_interrupt_closes_the_steps() -> None:
     assert closed
 
 
-@pytest.mark.parametrize("model", [hanging, partial(answering_of, hanging), lambda ask: time.sleep(0.2) or "late"])
+NEVER = threading.Event()
+
+
+@pytest.mark.parametrize("model", [hanging, partial(answering_of, hanging), lambda ask: NEVER.wait(LONG)])
 def test_a_job_that_is_broken_off_waits_no_longer(model: Callable[[Ask], Any]) -> None:
     work, closed = job(), []
 
@@ -226,23 +272,35 @@ def test_a_chore_is_done_outside_the_lock() -> None:
 # -- the lease
 
 
+class Thinking:
+    """A model that thinks until its lease was asked for again so many times."""
+
+    def __init__(self, leases: Leases, times: int, ticks: FixedClock) -> None:
+        self.leases, self.times, self.ticks = leases, times, ticks
+
+    def __call__(self, ask: Ask) -> str:
+        for number in range(self.times):
+            self.ticks.advance(SHORT)
+            until(lambda number=number: len(self.leases.until) > number)
+        return "x"
+
+
 def test_the_lease_is_extended_while_a_model_thinks() -> None:
-    leases = Leases()
-    driven(asking(lambda ask: time.sleep(0.05) or "x"), job(leases, lease=0.03))
-    assert len(leases.until) >= 2
-    assert leases.until[0] == 1_000.03
+    leases, ticks = Leases(), FixedClock()
+    driven(asking(Thinking(leases, 2, ticks)), job(leases, lease=SHORT, ticks=ticks))
+    assert leases.until == [1_000 + SHORT] * 2
 
 
 def test_a_short_job_asks_for_nothing() -> None:
     leases = Leases()
-    driven(asking(ScriptedModel("x")), job(leases))
+    driven(asking(ScriptedModel("x")), job(leases, ticks=FixedClock()))
     assert not leases.until
 
 
 def test_after_a_lost_lease_no_other_model_is_asked() -> None:
-    second = ScriptedModel("unasked")
-    work = job(Leases(False), lease=0.03)
-    answer, refused = driven(asking(lambda ask: time.sleep(0.04) or "x", second), work)
+    second, leases, ticks = ScriptedModel("unasked"), Leases(False), FixedClock()
+    work = job(leases, lease=SHORT, ticks=ticks)
+    answer, refused = driven(asking(Thinking(leases, 1, ticks), second), work)
     assert work.is_lost
     assert answer.text == "x", "what is paid already is heard"
     assert isinstance(refused, TimeoutError)
@@ -250,11 +308,11 @@ def test_after_a_lost_lease_no_other_model_is_asked() -> None:
 
 
 def test_a_store_that_hiccups_at_a_beat_is_asked_at_the_next() -> None:
-    leases = Leases(OSError("disk"), True)
-    work = job(leases, lease=0.03)
-    driven(asking(lambda ask: time.sleep(0.05) or Reply(text="x")), work)
+    leases, ticks = Leases(OSError("disk"), True), FixedClock()
+    work = job(leases, lease=SHORT, ticks=ticks)
+    driven(asking(Thinking(leases, 2, ticks)), work)
     assert not work.is_lost
-    assert len(leases.until) >= 2
+    assert len(leases.until) == 2
 
 
 def test_a_forked_process_begins_its_own_loop() -> None:

@@ -46,7 +46,7 @@ class Doing:
 
     def __init__(self, means: Means, calls: Calls) -> None:
         self.means, self.calls = means, calls
-        self._vectors = Embedding(means.store, means.embedder, means.job_timeout_seconds)
+        self._vectors = Embedding(means.store, means.embedder, means.job_timeout_seconds, means.monotonic)
         self._jobs: set[Job] = set()
         self._lock = threading.Lock()
 
@@ -178,8 +178,9 @@ class Doing:
     def _held(self, work: Work) -> Iterator[Job]:
         means = self.means
         job = Job(
-            means.store, work, clock=means.clock, lease_seconds=means.lease_seconds, seconds=means.job_timeout_seconds
-        )
+            means.store, work, clock=means.clock, lease_seconds=means.lease_seconds, seconds=means.job_timeout_seconds,
+            monotonic=means.monotonic,
+        )  # fmt: skip
         with self._lock:
             self._jobs.add(job)
         try:

@@ -39,8 +39,8 @@ class BrokenOff(Exception):
 
 class Job:
     """What one claimed work may take. `lease_seconds` is for how long the lease is extended each time (by `clock`),
-    `seconds` what all its calls of models may take together. `is_lost`: another worker holds the lease by now. `report`
-    is what its attempt told of itself last."""
+    `seconds` what all its calls of models may take together: what code does between them does not count. `is_lost`:
+    another worker holds the lease by now. `report` is what its attempt told of itself last."""
 
     def __init__(
         self, store: Store, work: Work, *, clock: Callable[[], float], lease_seconds: float, seconds: float,
@@ -49,13 +49,12 @@ class Job:
         self.work, self.is_lost, self.stops = work, False, Future[None]()
         self.report: Report | None = None
         self._store, self._clock, self._monotonic, self._lease = store, clock, monotonic, lease_seconds
-        self._until, self._beaten = monotonic() + seconds, monotonic()
+        self.left, self._beaten = seconds, monotonic()  # left: seconds that its calls of models may still take
         self._end = threading.Lock()  # taken once, by whoever settles the work
 
-    @property
-    def left(self) -> float:
-        """Seconds that its calls of models may still take."""
-        return self._until - self._monotonic()
+    def now(self) -> float:
+        """Seconds that only rise."""
+        return self._monotonic()
 
     def break_off(self) -> None:
         """Wait for no model any longer."""
@@ -80,9 +79,8 @@ class Job:
         except Exception:
             _log.warning("The lease of %s could not be extended.", named(self.work), exc_info=True)
 
-    def has(self, future: Future[Any], seconds: float) -> bool:
-        """Wait for it, so long at most, and hold the lease meanwhile. Raises BrokenOff."""
-        until = self._monotonic() + seconds
+    def has(self, future: Future[Any], until: float) -> bool:
+        """Wait for it, until then at most (by `now`), and hold the lease meanwhile. Raises BrokenOff."""
         while not future.done() and (left := until - self._monotonic()) > 0:
             self.beat()
             wait((future, self.stops), min(left, self._lease / BEATS), FIRST_COMPLETED)
@@ -136,18 +134,21 @@ def _answer(ask: Ask, job: Job, calls: Calls) -> Any:
     if limit <= 0:
         raise TimeoutError(f"the job's time was over before {name} was asked")
     ask = msgspec.structs.replace(ask, timeout_seconds=limit)
-    started = time.monotonic()
-    answer = _waited(calls.begin(ask), job, limit, name)
-    if inspect.isawaitable(answer):
-        coming = calls.go_on(lambda: answer)
-        answer = _waited(coming, job, limit - (time.monotonic() - started), name)
-    return in_time(ask, answer, time.monotonic() - started)
-
-
-def _waited(future: Future[Answered], job: Job, limit: float, name: str) -> Any:
+    started = job.now()
     try:
-        if not job.has(future, limit):
-            raise TimeoutError(f"{name} did not answer within {limit:.3g} s and was given up")
+        answer = _waited(calls.begin(ask), job, started + limit, ask)
+        if inspect.isawaitable(answer):
+            answer = _waited(calls.go_on(lambda: answer), job, started + limit, ask)
+        return in_time(ask, answer, job.now() - started)
+    finally:
+        job.left -= job.now() - started
+
+
+def _waited(future: Future[Answered], job: Job, until: float, ask: Ask) -> Any:
+    try:
+        if not job.has(future, until):
+            limit = f"{ask.timeout_seconds:.3g} s"
+            raise TimeoutError(f"{info_of(ask.model).name} did not answer within {limit} and was given up")
     except BaseException:
         future.cancel()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -28,3 +29,4 @@ class Means(NamedTuple):
     notices: Notices
     clock: Callable[[], float]
     embedder: Embedder | None = None
+    monotonic: Callable[[], float] = time.monotonic

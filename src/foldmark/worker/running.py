@@ -48,18 +48,19 @@ class Worker:
     `summarizer` are those of `Session`, and may be async.
 
     `workers` is how many threads `start` begins. A claimed work is held for `lease_seconds`, and for as long again at
-    every third of it. All calls of models of one job may take `job_timeout_seconds` together; then the checkpoint is
-    made by code, or the job failed where a model is required. What failed comes again after 1, 2, 4 … 300 s; after
-    `most_attempts` (twice as many claims that never came to an end) it is given up until the next event raises it anew.
-    What was vetoed, left to another compaction or given back is no attempt.
-    `poll_seconds` is how long a thread without work waits before it looks again; `nudge` wakes it.
+    every third of it. All calls of models of one job may take `job_timeout_seconds` together (what code does between
+    them does not count); then the checkpoint is made by code, or the job failed where a model is required. What failed
+    comes again after 1, 2, 4 … 300 s; after `most_attempts` (twice as many claims that never came to an end) it is
+    given up until the next event raises it anew. What was vetoed, left to another compaction or given back is no
+    attempt. `poll_seconds` is how long a thread without work waits before it looks again; `nudge` wakes it.
 
     `on_report` gets the report of every attempt, `observer` everything (Report | Raised); what they raise is logged.
     `around` sees each plan before it is carried out, as with `Session`.
     With an `embedder` (`foldmark.embedding`) the session of a settled work then gets the vectors that it lacks. After
     `job_timeout_seconds`, or once the worker ends, no batch is begun, and none may take longer. Nothing of the work is
     changed by it; what fails is logged once for each kind.
-    `clock` gives Unix seconds. Raises PolicyError for options that make no sense.
+    `clock` gives Unix seconds, `monotonic` seconds that only rise, by which the time of a job is measured. Raises
+    PolicyError for options that make no sense.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Worker:
         workers: int = 2, lease_seconds: float = 120.0, poll_seconds: float = 0.5, job_timeout_seconds: float = 60.0,
         most_attempts: int = 5, on_report: Callable[[Report], Any] | None = None, observer: Observer | None = None,
         around: Around | None = None, clock: Callable[[], float] = time.time, embedder: Embedder | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         for name, number in {"workers": workers, "most_attempts": most_attempts}.items():
             _need(name, number, isinstance(number, int) and number > 0, "a whole number, 1 or more")
@@ -79,7 +81,7 @@ class Worker:
         means = Means(
             store, store.artifacts if artifacts is None else artifacts, policy, chosen(model, summarizer, sync=False),
             lease_seconds, job_timeout_seconds, most_attempts, around, Notices(on_report, observer), self._clock,
-            embedder,
+            embedder, monotonic,
         )  # fmt: skip
         self._doing = Doing(means, Calls())
         self._shift: _Shift | None = None
