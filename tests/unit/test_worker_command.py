@@ -4,31 +4,67 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from foldmark.cli import worker_command
+from foldmark.cli.worker_command import _Bell, _signals
+
+LONG = 60.0
 
 
-class Lost:
-    """A signal that comes while this is finalised is swallowed by Python."""
+class Finalised:
+    """A signal comes while this is finalised: what a handler raises there is swallowed by Python."""
 
     def __del__(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.01)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_got_lost_in_a_finaliser_is_heard_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_command, "AGAIN_SECONDS", 0.2)
-    heard = False
-    with worker_command._signals(worker_command._interrupt), worker_command._heard_again():
+def test_a_signal_in_a_finaliser_is_heard() -> None:
+    bell = _Bell()
+    with _signals(bell):
+        finalised = Finalised()
+        del finalised
+        assert bell.wait(LONG)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_rings_once_and_is_answered_as_before_afterwards(number: signal.Signals) -> None:
+    bell, before = _Bell(), signal.getsignal(number)
+    with _signals(bell):
+        os.kill(os.getpid(), number)
+        assert bell.wait(LONG)
+        assert not bell.wait(0)
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_at_any_line_of_waiting_hangs_nothing() -> None:
+    """The handler runs in the waiting thread itself, between any two of its steps: a lock that this thread holds just
+    then would never come free."""
+    bell, heard, lines = _Bell(), list[bool](), list[int]()
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if "_signals" not in frame.f_code.co_name and len(lines) < 50:
+            lines.append(frame.f_lineno)
+            sys.settrace(None)
+            bell.ring()
+            sys.settrace(trace)
+        return trace
+
+    def waits() -> None:
+        sys.settrace(trace)
         try:
-            lost = Lost()
-            del lost
-            time.sleep(5)
-        except KeyboardInterrupt:
-            heard = True
-    assert heard
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+            heard.append(bell.wait(0.01))
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=waits, daemon=True)
+    thread.start()
+    thread.join(LONG)
+    assert heard == [True], "it waits for ever"
+    assert lines

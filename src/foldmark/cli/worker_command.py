@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Annotated, Any
+from queue import Empty, SimpleQueue
+from typing import Annotated
 
 import typer
 
 from foldmark.cli.embedders import EmbedderName, embedder_of
 from foldmark.cli.endings import EXIT_CODES, INTERRUPTED, told
-from foldmark.cli.options import DEFAULT_DB, Db, SummarizerName, SummaryWindow
-from foldmark.cli.place import Place
+from foldmark.cli.options import AsJson, Writer
+from foldmark.cli.place import Database
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.cli.work_output import Speaker, backlog_json, backlog_text
 from foldmark.errors import PolicyError
-from foldmark.reports import Observation, Raised
+from foldmark.reports import Observation, Raised, Report
 from foldmark.worker import Worker
 
 LOOK_SECONDS = 0.2
@@ -35,8 +37,8 @@ def work(
         bool,
         typer.Option("--no-drain", help="Stopped, give leases back at once; default: do first what can be claimed."),
     ] = False,
-    summarizer: SummarizerName = "",
-    summary_window: SummaryWindow = None,
+    *,
+    writer: Writer,
     embedder: EmbedderName = "",
     poll_seconds: Annotated[float, typer.Option("--poll-seconds", help="How often to look for work.")] = 0.5,
     job_timeout_seconds: Annotated[
@@ -45,7 +47,7 @@ def work(
     lease_seconds: Annotated[
         float, typer.Option("--lease-seconds", help="After so long without a sign of life another worker takes over.")
     ] = 120.0,
-    db: Db = DEFAULT_DB,
+    place: Database,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for each report.")] = False,
 ) -> None:
     """Compact in the background what appends have marked as dirty, until Ctrl-C or SIGTERM."""
@@ -57,21 +59,18 @@ def work(
         if drain and no_drain:
             raise PolicyError("--drain does all work and --no-drain leaves it: name one of them.")
         worker = Worker(
-            Place(db, "").store(), summarizer=summarizer_of(summarizer, summary_window), workers=workers,
+            place.store(), summarizer=summarizer_of(writer.summarizer, writer.summary_window), workers=workers,
             lease_seconds=lease_seconds, poll_seconds=poll_seconds, job_timeout_seconds=job_timeout_seconds,
             on_report=speaker.hear, observer=bell.hear, embedder=embedder_of(embedder),
         )  # fmt: skip
-        code = _once(worker, speaker) if once else _on(worker, bell, speaker, drain=drain, leaves=no_drain)
+        code = _once(worker, bell, speaker) if once else _on(worker, bell, speaker, drain=drain, leaves=no_drain)
     raise typer.Exit(code)
 
 
-def queue(
-    db: Db = DEFAULT_DB,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")] = False,
-) -> None:
+def queue(*, place: Database, as_json: AsJson = False) -> None:
     """What waits to be compacted in the background, of all sessions."""
     with told(as_json):
-        found = Worker(Place(db, "").store()).backlog()
+        found = Worker(place.store()).backlog()
     if as_json:
         say_json(backlog_json(found))
     else:
@@ -81,14 +80,27 @@ def queue(
 # -- how it runs
 
 
-def _once(worker: Worker, speaker: Speaker) -> int:
-    """One work, in this thread: the exit code. A signal gives its lease back and leaves the session as it was."""
-    with _signals(_interrupt), _heard_again():
+def _once(worker: Worker, bell: _Bell, speaker: Speaker) -> int:
+    """One work: the exit code. A signal gives its lease back and leaves the session as it was. It runs in a thread:
+    an interrupt raised in the middle of it could come while it holds a lock."""
+    done: Future[Report | None] = Future()
+
+    def run() -> None:
         try:
-            report = worker.run_once()
-        except KeyboardInterrupt:
+            done.set_result(worker.run_once())
+        except BaseException as error:
+            done.set_exception(error)
+        bell.ring()
+
+    with _signals(bell):
+        thread = threading.Thread(target=run, name="foldmark-once", daemon=True)
+        thread.start()
+        bell.wait(None)
+        if not done.done():
+            worker.break_off()
             terminal(errors=True).tell("stopped; what was not done is given back")
             return INTERRUPTED
+    report = done.result()
     if report is None:
         speaker.say(f"nothing to do; {backlog_text(worker.backlog())}")
         return 0
@@ -98,7 +110,7 @@ def _once(worker: Worker, speaker: Speaker) -> int:
 def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: bool) -> int:
     """In threads: the exit code. With `drain` until nothing can be claimed, else until a signal, and then (unless it
     `leaves` at once) until nothing can be claimed. Another signal gives the leases back."""
-    with _signals(lambda number, frame: bell.ring()), worker:
+    with _signals(bell), worker:
         if not drain:
             speaker.say(f"worker started ({worker.workers} threads); {backlog_text(worker.backlog())}")
             bell.wait(None)
@@ -127,39 +139,14 @@ def _left(worker: Worker, code: int) -> int:
     return code
 
 
-AGAIN_SECONDS = 5.0
-"""An interrupt that comes while Python runs a callback of its own (a finaliser, a weak reference) is lost there: after
-so long it is raised once more, unless it was answered."""
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-    raise KeyboardInterrupt
-
-
 @contextmanager
-def _heard_again() -> Iterator[None]:
-    """While this lasts, an interrupt that got lost is raised again."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _signals(answer: Callable[[int, Any], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless it is ignored, as under nohup) answered like this; as
-    before afterwards."""
+def _signals(bell: _Bell) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless it is ignored, as under nohup) ring the bell; as before
+    afterwards."""
     hangup = getattr(signal, "SIGHUP", None)
     hears = hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN
     numbers = (signal.SIGINT, signal.SIGTERM, *((hangup,) if hears and hangup is not None else ()))
-    before = {number: signal.signal(number, answer) for number in numbers}
+    before = {number: signal.signal(number, lambda number, frame: bell.ring()) for number in numbers}
     try:
         yield
     finally:
@@ -168,20 +155,26 @@ def _signals(answer: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 class _Bell:
-    """Rings at a signal, and knows how many works run here."""
+    """Rings at a signal, and knows how many works run here.
+
+    A signal is answered wherever its thread stands, in the middle of `wait` too: so it may take no lock. Putting into
+    this queue is the one thing that Python allows there.
+    """
 
     def __init__(self) -> None:
-        self._rung, self._lock = threading.Event(), threading.Lock()
+        self._rings, self._lock = SimpleQueue[None](), threading.Lock()
         self.running = 0
 
     def ring(self) -> None:
-        self._rung.set()
+        self._rings.put(None)
 
     def wait(self, seconds: float | None) -> bool:
         """Wait for the next ring, or so long; whether it rang."""
-        rang = self._rung.wait(seconds)
-        self._rung.clear()
-        return rang
+        try:
+            self._rings.get(timeout=seconds)
+        except Empty:
+            return False
+        return True
 
     def hear(self, told: Observation) -> None:
         """The worker's observer."""

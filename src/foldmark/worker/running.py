@@ -143,6 +143,16 @@ class Worker:
                 return done.report
         return None
 
+    def break_off(self) -> None:
+        """For another thread than the one that is in `run_once` or `drain`, as `stop` does it for threads of its own:
+        what runs here waits for no model any longer, its session stays as it was, and its lease is given back."""
+        until = time.monotonic() + ENDING_SECONDS
+        self._doing.break_off()
+        while self._doing.count and time.monotonic() < until:
+            time.sleep(0.01)
+            self._doing.break_off()  # also what was claimed meanwhile
+        self._doing.give_back()
+
     def drain(self) -> tuple[Report, ...]:
         """Do work here and now until none can be claimed; returns the reports. An interrupt gives the lease back and
         leaves the session as it was."""
