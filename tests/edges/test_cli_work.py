@@ -95,9 +95,7 @@ def test_drain_does_all_that_can_be_claimed_and_prints_what_was_due(desk: Desk) 
 def test_drain_leaves_what_rests_and_ends_all_the_same(desk: Desk) -> None:
     later = Policy.coding(run="background", background={"idle_seconds": 3_600.0})
     desk.talk("later", kept=later)
-    started = time.monotonic()
-    assert "1 resting" in desk.run("work", "--drain")
-    assert time.monotonic() - started < 10
+    assert "1 resting" in desk.run("work", "--drain"), "and waits no hour for it"
     assert desk.dirty() == 1
 
 
@@ -224,17 +222,15 @@ def test_a_worker_that_is_stopped_does_first_what_can_be_claimed(desk: Desk, num
 def test_with_no_drain_leases_are_given_back_at_once(desk: Desk) -> None:
     desk.talk("first")
     desk.talk("second")
-    worker = start(desk, "--workers", "1", "--no-drain", seconds=60)
+    worker = start(desk, "--workers", "1", "--no-drain", seconds=600)
     try:
         assert worker.stderr is not None
         assert worker.stderr.readline() == "asked\n"
-        started = time.monotonic()
         worker.send_signal(signal.SIGTERM)
-        _, error = worker.communicate(timeout=30)
+        _, error = worker.communicate(timeout=60)  # long before its model would answer
     finally:
         worker.kill()
     assert worker.returncode == 0, error
-    assert time.monotonic() - started < 15
     waiting = desk.store.backlog(time.time())
     assert (waiting.dirty, waiting.leased) == (2, 0)
     assert desk.store.view(Key(session="first")).checkpoint is None
@@ -243,7 +239,7 @@ def test_with_no_drain_leases_are_given_back_at_once(desk: Desk) -> None:
 @pytest.mark.parametrize("mode", [[], ["--drain"]])
 def test_a_second_signal_gives_back_what_is_being_done(desk: Desk, mode: list[str]) -> None:
     desk.talk("first")
-    worker = start(desk, *mode, seconds=60)
+    worker = start(desk, *mode, seconds=600)
     try:
         assert worker.stderr is not None
         assert worker.stderr.readline() == "asked\n"
@@ -251,7 +247,7 @@ def test_a_second_signal_gives_back_what_is_being_done(desk: Desk, mode: list[st
         if not mode:
             assert "once more" in worker.stderr.readline()
             worker.send_signal(signal.SIGTERM)
-        _, error = worker.communicate(timeout=30)
+        _, error = worker.communicate(timeout=60)
     finally:
         worker.kill()
     assert worker.returncode == 130, error
@@ -262,12 +258,12 @@ def test_a_second_signal_gives_back_what_is_being_done(desk: Desk, mode: list[st
 
 def test_once_gives_its_work_back_when_it_is_stopped(desk: Desk) -> None:
     desk.talk("first")
-    worker = start(desk, "--once", seconds=60)
+    worker = start(desk, "--once", seconds=600)
     try:
         assert worker.stderr is not None
         assert worker.stderr.readline() == "asked\n"
         worker.send_signal(signal.SIGTERM)
-        _, error = worker.communicate(timeout=30)
+        _, error = worker.communicate(timeout=60)
     finally:
         worker.kill()
     assert worker.returncode == 130, error
@@ -296,7 +292,7 @@ def test_a_session_that_is_deleted_while_it_is_worked_on_keeps_no_worker(desk: D
         assert worker.stderr is not None
         assert worker.stderr.readline() == "asked\n"
         desk.store.delete(Key(session="first"))
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=60)
     finally:
         worker.kill()
     assert worker.returncode == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -21,9 +20,11 @@ from foldmark.events import assistant, control, user
 from foldmark.summarizer import Limits
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from foldmark.wire import openai_chat
-from foldmark.worker import Worker
+from foldmark.worker import Worker, running
 
 POLICY = Policy.coding(budget={"target_tokens": 5_000}, admission=RAW)
+LONG = 60.0
+"""Seconds after which a test gives up what must come."""
 LAST = "The last words of the assistant before it happened."
 EMPTY: dict[str, Any] = {
     "nothing": "", "blanks": "   ", "a line break": "\n", "an error": ValueError("boom"), "no fields": "{}",
@@ -184,10 +185,10 @@ def test_summaries_do_not_nest_over_thirty_one_compactions() -> None:
     assert max(asked[20:]) <= 1.5 * max(asked[3:20]), asked
 
 
-def test_closing_cancels_a_summary_that_runs_within_a_second() -> None:
-    """S-SUMQ-07: the program ends while both models hang: no second passes, nothing is raised but the cancellation."""
+def test_closing_cancels_a_summary_that_runs_and_waits_for_no_model() -> None:
+    """S-SUMQ-07: the program ends while both models hang: nothing is waited for or raised but the cancellation."""
 
-    async def drill() -> float:
+    async def drill() -> None:
         asked = asyncio.Event()
 
         async def hangs(ask: Ask) -> str:
@@ -199,14 +200,13 @@ def test_closing_cancels_a_summary_that_runs_within_a_second() -> None:
         await made.record(user("Fix it."), *pairs_of(20, 300), user("And now?"))
         task = asyncio.create_task(made.compact(force=True, window=128_000))
         await asked.wait()
-        started = time.monotonic()
         task.cancel()
-        [outcome] = await asyncio.gather(task, return_exceptions=True)
+        async with asyncio.timeout(LONG):
+            [outcome] = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(outcome, asyncio.CancelledError)
         assert made.control.history() == []
-        return time.monotonic() - started
 
-    assert asyncio.run(drill()) < 1
+    asyncio.run(drill())
 
 
 @pytest.mark.parametrize("error", [StopIteration(), StopAsyncIteration(), RuntimeError("x")], ids=repr)
@@ -238,31 +238,33 @@ def test_a_chain_ends_with_the_record_of_code_and_there_is_an_off_switch() -> No
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
-def test_stopping_a_worker_whose_models_hang_takes_less_than_a_second(
-    is_async: bool, store: Any, caplog: pytest.LogCaptureFixture
+def test_stopping_a_worker_waits_for_no_model_that_hangs(
+    is_async: bool, store: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S-SUMQ-07: the job of a worker hangs with its weak model while the program quits: within a second all is still,
-    the session is as it was, its work waits for the next worker, and nothing was logged as an error."""
-    asked, over = threading.Event(), threading.Event()
+    """S-SUMQ-07: the job of a worker hangs with its weak model while the program quits: all is still at once, the
+    session is as it was, its work waits for the next worker, and nothing was logged as an error."""
+    monkeypatch.setattr(running, "ENDING_SECONDS", 600.0)  # it is the models that must not be waited for
+    asked, over, stopped = threading.Event(), threading.Event(), list[bool]()
 
     def hangs(ask: Ask) -> str:
         asked.set()
-        over.wait(30)
+        over.wait(600)
         return ""
 
     async def hangs_too(ask: Ask) -> str:
         asked.set()
-        await asyncio.sleep(30)
+        await asyncio.sleep(600)
         return ""
 
     one = Way("worker", store, honest)
     one.record(user("Fix it."), *pairs_of(40, 200))
     model = hangs_too if is_async else hangs
     worker = Worker(store, policy=one.policy, model=[model, model], clock=one.clock, poll_seconds=0.01).start()
-    assert asked.wait(10)
-    started = time.monotonic()
-    assert worker.stop(timeout=0.1) is False, "not everything came to its end"
-    assert time.monotonic() - started < 1
+    assert asked.wait(LONG)
+    thread = threading.Thread(target=lambda: stopped.append(worker.stop(timeout=0.1)), daemon=True)
+    thread.start()
+    thread.join(LONG)
+    assert stopped == [False], "not everything came to its end"
     over.set()
     assert one.session.control.history() == []
     assert store.backlog(one.clock()).leased == 0
@@ -281,26 +283,24 @@ from ways import policy_for
 asked = threading.Event()
 def hangs(ask):
     asked.set()
-    time.sleep(30)
+    time.sleep(600)
 store, policy = MemoryStore(), policy_for("worker")
 session = Session("s", store=store, policy=policy)
 session.control.enlist()
 session.record(user("Fix it."), *pairs_of(40, 200))
 worker = Worker(store, policy=policy, model=[hangs, hangs], poll_seconds=0.01).start()
-assert asked.wait(10)
+assert asked.wait(60)
 print("quits", flush=True)
 """
 
 
-def test_a_program_that_quits_under_a_summary_is_gone_within_a_second_and_says_nothing() -> None:
+def test_a_program_that_quits_under_a_summary_waits_for_no_model_and_says_nothing() -> None:
     """S-SUMQ-07: nobody stops the worker: the interpreter ends all the same, with status 0 and no traceback."""
-    running = child(QUITTING, stderr=subprocess.PIPE)
-    assert running.stdout
-    assert running.stdout.readline() == "quits\n"
-    started = time.monotonic()
-    said, errors = running.communicate(timeout=20)
-    assert time.monotonic() - started < 1
-    assert (running.returncode, said, errors) == (0, "", "")
+    quitting = child(QUITTING, stderr=subprocess.PIPE)
+    assert quitting.stdout
+    assert quitting.stdout.readline() == "quits\n"
+    said, errors = quitting.communicate(timeout=LONG)
+    assert (quitting.returncode, said, errors) == (0, "", "")
 
 
 def test_in_a_worker_too_the_chain_ends_with_code_and_there_is_an_off_switch(store: Any) -> None:

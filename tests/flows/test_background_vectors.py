@@ -360,6 +360,7 @@ def test_an_embedder_that_hangs_is_left_and_rests_and_the_work_goes_on(
     one = worker(store, clock, calling(gate), job_timeout_seconds=0.05)
     try:
         assert len(one.drain()) == 2
+        assert gate.entered.wait(LONG)
     finally:
         gate.opened.set()
     assert gate.calls == 1  # while it is late nobody asks it again

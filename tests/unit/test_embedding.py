@@ -24,6 +24,8 @@ from foldmark.store import Key
 from foldmark.vectors import Nearest
 from toy_embedder import numbers, toy
 
+LONG = 60.0
+"""Seconds after which a test gives up what must come."""
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40).filter(lambda many: max(map(abs, many)) > 1e-6)
 
 
@@ -220,16 +222,18 @@ def test_a_failing_embedder_leaves_the_search_by_words_and_observers_are_told(ca
 
 
 def test_a_slow_embedder_is_not_waited_for_and_not_asked_again_while_it_is_busy() -> None:
-    free, calls = threading.Event(), []
+    free, begun, calls = threading.Event(), threading.Event(), []
 
     def slow(texts: Sequence[str]) -> Sequence[Sequence[float]]:
         calls.append(list(texts))
-        free.wait(30)
+        begun.set()
+        free.wait(LONG)
         return [numbers(text) for text in texts]
 
     told: list[Observation] = []
     session = talk(broken(slow, timeout_seconds=0.01), observer=told.append)
     assert refs(session, "lamp") == refs(session, "lamp the second") == refs(talk(), "lamp")
+    assert begun.wait(LONG)
     assert calls == [["lamp"]]
     remarks = [one.remark for one in told if isinstance(one, Looked)]
     free.set()
