@@ -283,7 +283,7 @@ def python_page() -> str:
         "Full bodies go to a `foldmark.artifacts.Artifacts`:\n",
         *(member(Artifacts, name, thing) for name, thing in methods(Artifacts)),
         f"The protocol is `foldmark.store.Store`. {doc(store.Store)}\n",
-        *(member(store.Store, name, thing) for name, thing in methods(store.Store)),
+        *(member(store.Store, name, thing) for part in store.PARTS for name, thing in methods(part)),
         *map(value, (store.Key, store.Frame, store.SessionInfo, store.Raising, store.Work, store.Backlog)),
         f"## Workers\n\n`from foldmark.worker import Worker`\n\n{function('Worker', worker.Worker)}",
         *(member(worker.Worker, name, thing) for name, thing in methods(worker.Worker)),

@@ -267,11 +267,11 @@ def _second_task(agent: Recorder) -> None:
     )
     agent.say(
         "Reading the three longest, to see whether the length is one idea or two.",
-        read("src/foldmark/memory/store.py"),
+        read("src/foldmark/sqlite/schema.py"),
         read("src/foldmark/session.py"),
-        read("src/foldmark/log.py"),
+        read("src/foldmark/log/folding.py"),
     )
-    agent.say("And the page that everything hangs on.", read("src/foldmark/flows.py"), read("src/foldmark/store.py"))
+    agent.say("And the page that everything hangs on.", read("src/foldmark/flows.py"), read("src/foldmark/store/protocol.py"))
     agent.say(
         "Each holds one idea; I would split none of them now. The numbers are in the two listings above.",
     )

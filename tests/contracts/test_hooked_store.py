@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 import test_stores
+from places import STORES
 
-from foldmark.events import Event
+from foldmark.events import Event, user
 from foldmark.hooked import EventHooks, HookedStore, Landed, hooked
-from foldmark.hooked.forwarding import Forwarding
 from foldmark.memory import MemoryStore
-from foldmark.sqlite import SQLiteStore
-from foldmark.store import Key, Store
+from foldmark.store import Key, SessionInfo, Store, promised
 
 globals().update(
     {name: thing for name, thing in vars(test_stores).items() if name.startswith("test_") and callable(thing)}
@@ -36,27 +35,35 @@ def told(landed: Landed) -> None:
 NOTHING = EventHooks(on_append=same, on_read=shown, after=told, name="nothing")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    inner: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db")
-    made = hooked(inner, NOTHING, EventHooks())
+    made = hooked(STORES[request.param](tmp_path), NOTHING, EventHooks())
     yield made
     made.drain(10)
     made.close()
 
 
-def promised() -> dict[str, object]:
-    return {name: thing for name, thing in vars(Store).items() if not name.startswith("_")}
-
-
 def test_the_wrapper_forgets_no_method_of_the_protocol() -> None:
-    own = {**vars(Forwarding), **vars(HookedStore)}
     for name, thing in promised().items():
-        assert name in own, f"HookedStore has no {name!r}: the Store protocol promises it, so forward it to inner"
+        has = getattr(HookedStore, name, None)
+        assert has, f"HookedStore has no {name!r}: the Store protocol promises it, so hand it on to inner"
         if inspect.isfunction(thing):
-            asked, has = inspect.signature(thing), inspect.signature(own[name])
-            assert asked.parameters == has.parameters, f"HookedStore.{name} takes {has}, the protocol says {asked}"
+            assert inspect.signature(thing).parameters == inspect.signature(has).parameters, name
 
 
 def test_the_check_sees_a_method_that_is_missing() -> None:
     assert {"append", "view", "artifacts", "backlog", "extend"} <= promised().keys()
+
+
+def test_sub_agents_are_listed_without_the_words_that_the_reader_is_not_shown() -> None:
+    """Titles are made of first words, and `children` tells of them as `info` does."""
+    inner = MemoryStore()
+    store = hooked(inner, EventHooks(on_read=lambda key, event: None if "secret" in event.text else event))
+    inner.open(Key(session="main"))
+    for name, words in (("one", "the secret plan"), ("two", "a plain plan")):
+        key = Key(session=name)
+        inner.open(key, info=SessionInfo(session=name, kind="child", parent="main", parent_call="c"))
+        context = inner.context(key, [user(words)])
+        inner.append(key, context.new, head=0, now=1.0)
+    assert [child.title for child in inner.children(Key(session="main"))] == ["the secret plan", "a plain plan"]
+    assert [child.title for child in store.children(Key(session="main"), call="c")] == ["", "a plain plan"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,6 @@ from foldmark.words import words
 
 MAIN = Key(session="main")
 MAY, JUNE = 1_746_100_000.0, 1_750_000_000.0  # 1 May and 15 June 2025
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db")
-    yield made
-    made.close()
 
 
 def add(store: Store, key: Key, *events: Event, now: float = 1.0) -> list[Event]:

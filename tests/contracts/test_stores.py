@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import msgspec
 import pytest
 
@@ -14,18 +11,10 @@ from foldmark.events import Artifact, Event, ToolCall, ToolResult, assistant, co
 from foldmark.memory import MemoryStore
 from foldmark.reports import Attempt
 from foldmark.seeking import Piece, Sought
-from foldmark.sqlite import SQLiteStore
 from foldmark.store import Frame, Key, ScopeState, SessionInfo, Store
 from foldmark.words import words
 
 MAIN = Key(session="main")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db")
-    yield made
-    made.close()
 
 
 def add(store: Store, key: Key, *events: Event, now: float = 1.0, facts: tuple[Fact, ...] = ()) -> list[Event]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import STORES
 
 from foldmark.events import Event, assistant, user
 from foldmark.hooked import EventHooks, hooked
-from foldmark.memory import MemoryStore
 from foldmark.rehearsal import Rehearsal
 from foldmark.seeking import Piece, Sought
 from foldmark.sqlite import SQLiteStore
@@ -21,11 +21,10 @@ MAIN = Key(session="main")
 MAY, JUNE = 1_746_100_000.0, 1_750_000_000.0  # 1 May and 15 June 2025
 
 
-@pytest.fixture(params=["memory", "sqlite", "hooked"])
+@pytest.fixture(params=[*STORES, "hooked"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = SQLiteStore(tmp_path / "store.db") if request.param == "sqlite" else MemoryStore()
-    made = hooked(made, EventHooks(on_read=lambda key, event: event)) if request.param == "hooked" else made
-    yield made
+    made = STORES.get(request.param, STORES["memory"])(tmp_path)
+    yield hooked(made, EventHooks(on_read=lambda key, event: event)) if request.param == "hooked" else made
     made.close()
 
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import STORES
 
 from foldmark.embedding import Embedder
 from foldmark.errors import EmbedderFailed, NotFound
@@ -29,9 +30,9 @@ MAIN = Key(session="main")
 TOY = toy()
 
 
-@pytest.fixture(params=["memory", "sqlite", "hooked"])
+@pytest.fixture(params=[*STORES, "hooked"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = SQLiteStore(tmp_path / "store.db") if request.param == "sqlite" else MemoryStore()
+    made = STORES.get(request.param, STORES["memory"])(tmp_path)
     yield hooked(made, EventHooks(on_read=lambda key, event: event)) if request.param == "hooked" else made
     made.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.errors import HasForks, HeadMoved, NotFound, StaleBoundary
 from foldmark.events import Event, ToolCall, assistant, result, user
-from foldmark.memory import MemoryStore
 from foldmark.sqlite import SQLiteStore
 from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.schema import FIRST
@@ -25,13 +23,6 @@ from foldmark.store import Backlog, Key, Raising, ScopeState, SessionInfo, Store
 MAIN = Key(session="main")
 OTHER = Key(session="other")
 ROUND = (assistant("", ToolCall("c", "x")), result("c", "1"))
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db")
-    yield made
-    made.close()
 
 
 def add(store: Store, key: Key, *events: Event, now: float = 1.0, raising: Raising = Raising()) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from foldmark import MemoryStore, NotFound, Policy, PolicyError, Session, SQLiteStore, ToolCall, Usage, assistant, user
 from foldmark.checkpoint import Fact
-from foldmark.children import ChildStopped, RunLimits, Spent, children_of, open_child
+from foldmark.children import ChildStopped, RunLimits, Spent, children_of, delegate, open_child
 from foldmark.children.limits import limit_used, spent_with
 from foldmark.children.telling import Ended, last_words, shortened, told_facts, written
 from foldmark.events import Event, result
@@ -120,6 +120,39 @@ def test_a_sub_agent_that_was_imported_is_the_one_of_its_call(store: Any) -> Non
     info = SessionInfo(session="main/agent-7", kind="child", parent="main", parent_call="c1")
     store.open(Key(session="main/agent-7"), info=info)
     assert open_child(opened, "c1").name == "main/agent-7"
+
+
+def test_who_begins_lists_or_opens_a_sub_agent_never_lists_all_sessions_of_the_user(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be thousands of them, and each step of an agent may begin a sub-agent."""
+    opened = parent(store, "c1", "c2", "c3")
+    store.open(Key(session="old"), info=SessionInfo(session="old", kind="child", parent="main", parent_call="c2"))
+    store.open(Key(session="line"), info=SessionInfo(session="line", kind="fork", parent="main", parent_seq=2))
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("all sessions were listed")
+
+    monkeypatch.setattr(store, "sessions", refused)
+    assert open_child(opened, "c1").name == "main/2"
+    assert open_child(opened, "c2").name == "old"
+    assert open_child(Session("line", store=store, policy=POLICY), "c1").name == "main/2"
+    delegate(opened, "c3", lambda child: "Done.")
+    assert [child.session for child in children_of(opened)] == ["main/2", "main/2.3", "old"]
+    assert opened.load("event:1@main/2.3", reach="children").events
+    assert opened.load("event:1@main/2.3", reach="user").events
+    with pytest.raises(NotFound):
+        opened.load("event:1@line/9", reach="user")
+
+
+def test_of_several_that_were_imported_for_one_call_the_newest_is_taken(store: Any) -> None:
+    opened = parent(store, "c1")
+    for name in ("main/agent-8", "main/agent-7", "main/agent-9"):
+        store.open(Key(session=name), info=SessionInfo(session=name, kind="child", parent="main", parent_call="c1"))
+    assert open_child(opened, "c1").name == "main/agent-9", "made last"
+    Session("main/agent-8", store=store, clock=lambda: 5.0).record(user("updated last"))
+    Session("main/agent-7", store=store, clock=lambda: 4.0).record(user("updated before"))
+    assert open_child(opened, "c1").name == "main/agent-8"
 
 
 def test_a_fork_that_inherits_the_call_finds_the_sub_agent_of_it(store: Any) -> None:

@@ -130,8 +130,9 @@ def known_child(session: Session, call: Call) -> SessionInfo | None:
     try:
         info = session.store.info(child_key(session, call.name))
     except NotFound:
-        every = session.store.sessions(session.key.tenant, session.key.user)
-        return next((one for one in every if _is_of(one, call)), None)
+        others = session.store.children(child_key(session, call.holder), call=call.made.call.id)
+        mine = [one for one in others if _is_of(one, call)]
+        return max(reversed(mine), key=lambda one: one.updated, default=None)  # among equals the one made last
     if not _is_of(info, call):
         raise PolicyError(
             f"The name {call.name!r} of the sub-agent for call {call.made.call.id!r} is taken by a session of another "

@@ -10,7 +10,7 @@ from foldmark.aio import AsyncSession
 from foldmark.children.checking import inner
 from foldmark.children.reporting import ended_of
 from foldmark.children.telling import Outcome
-from foldmark.reach import is_seen
+from foldmark.reach import children_seen
 from foldmark.session import Session
 from foldmark.store import OpenCall, SessionInfo
 
@@ -33,8 +33,7 @@ def children_of(session: Session | AsyncSession) -> list[Child]:
     scope sees those whose call it sees. Sub-agents of sub-agents are theirs."""
     session = inner(session)
     key, calls = session.key, session.store.context(session.key, ()).calls
-    infos = {info.session: info for info in session.store.sessions(key.tenant, key.user)}
-    mine = [one for one in infos.values() if one.kind == "child" and is_seen(session.store, key, one, infos)]
+    mine = children_seen(session.store, key)
     return sorted((_child(info, calls) for info in mine), key=lambda child: (child.made, child.session))
 
 

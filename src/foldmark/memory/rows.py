@@ -25,6 +25,7 @@ class Row:
         self.name, self.info, self.parent = name, info, parent
         inherits = parent is not None and info.kind == "fork"
         self.root: Row = parent.root if parent and inherits else self  # the first of those that were forked from it
+        self.hanging: list[Row] = []  # what was forked from it and what its calls started, as they were made
         self.limit = info.parent_seq if inherits else 0
         self.fact_limit = len(parent.facts) if parent and inherits else 0
         self.log: Log = parent.log.upto(self.limit, name[2]) if parent and inherits else Log(name[2])
@@ -42,6 +43,8 @@ class Row:
         self.attempts: dict[Viewpoint, list[Attempt]] = {}
         self.written: dict[str, str] = {}
         self.vectors: dict[tuple[str, int], dict[tuple[int, int], Vector]] = {}  # embedder -> (seq, order) -> vector
+        if parent:
+            parent.hanging.append(self)
         if parent and inherits:
             self.checkpoints = {at: fitting(all_, self.limit) for at, all_ in parent.checkpoints.items()}
             self.states = {
@@ -56,6 +59,24 @@ class Row:
             Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)  # type: ignore[arg-type]
             for scope, sees in sorted(self.states)
         ]
+
+    @property
+    def children(self) -> list[Row]:
+        """The sessions that calls of this one started."""
+        return [row for row in self.hanging if row.info.kind == "child"]
+
+    def below(self, *, children: bool) -> list[Row]:
+        """Forks of the session and theirs, the newest first; with `children` also the sessions that calls started."""
+        out: list[Row] = []
+        for row in reversed(self.hanging):
+            if children or row.info.kind == "fork":
+                out += [row, *row.below(children=children)]
+        return out
+
+    def leave(self) -> None:
+        """It goes, with all that hangs on it: its parent forgets it."""
+        if self.parent:
+            self.parent.hanging.remove(self)
 
     def lineage(self) -> Iterator[tuple[Row, int, int]]:
         """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""

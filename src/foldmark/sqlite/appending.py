@@ -12,8 +12,9 @@ from foldmark.events import Event
 from foldmark.log import title_of
 from foldmark.salience import Tally
 from foldmark.seeking import Piece
+from foldmark.sqlite.counting import save_tally
 from foldmark.sqlite.rows import insert_events, insert_facts, insert_pieces, insert_units, put
-from foldmark.sqlite.sessions import Known, save_tally
+from foldmark.sqlite.sessions import Known
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,15 +11,16 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from foldmark.log import started
+import msgspec
+
 from foldmark.seeking import Sought
 from foldmark.sqlite.rows import get, in_chunks, marks
-from foldmark.sqlite.sessions import WHOLE, Known, Row, below, children
+from foldmark.sqlite.sessions import WHOLE, Known, below, children
 from foldmark.store import Key, sees
+from foldmark.store.ground import EVERYTHING, Child, ground
 
 Visible = Callable[[int], bool]
 Span = tuple[int, int]  # seqs behind the first, up to the last
-EVERYTHING: Span = (0, WHOLE)
 SESSIONS_AT_ONCE = 200
 
 
@@ -141,34 +142,33 @@ class Area:
         return sum(self.shows(session, seq) for (seq,) in seqs)
 
 
+class Kin:
+    """The sessions round one, by their numbers."""
+
+    def __init__(self, db: sqlite3.Connection, known: Known) -> None:
+        self._db, self._known = db, known
+
+    @property
+    def lineage(self) -> Sequence[tuple[int, int]]:
+        return [(one.session, one.last) for one in self._known.segments]
+
+    def family(self) -> list[int]:
+        root = (self._known.row.root,)
+        return [session for (session,) in self._db.execute("SELECT id FROM session WHERE root = ?", root).fetchall()]
+
+    def children(self, session: int) -> list[Child[int]]:
+        return [Child(row.id, get(row.parent_call), row.parent_seq) for row in children(self._db, session)]
+
+    def below(self, session: int) -> list[int]:
+        return [row.id for row in below(self._db, session, children=True)]
+
+
 def area(db: sqlite3.Connection, known: Known, key: Key, sought: Sought, visible: Callable[[int], bool] | None) -> Area:
     """Where a search looks. `known.log` must be folded where a call decides: for a fork's children, and for scopes that
-    do not see all (`visible` says which events of the lineage they see).
-
-    Other sessions are searched whole, but what was forked from the same session is seen as the scope sees it, and what
-    calls started there only where the scope sees the call.
-    """
-    lineage = {one.session: (0, one.last) for one in known.segments}
-    if sought.where == "session":
-        return Area(known, lineage, visible)
-    if sought.where == "covered":
-        upto = min(WHOLE, sought.upto)
-        return Area(known, {session: (0, min(last, upto)) for session, (_, last) in lineage.items()}, visible)
-    if sought.where == "children":
-        below_it = [each for row in _started(db, known, key) for each in (row, *below(db, row.id, children=True))]
-        return Area(known, {**lineage, **{row.id: EVERYTHING for row in below_it}}, visible)
-    line = family(db, known) if visible else []
-    spans = dict.fromkeys(line, EVERYTHING) | {one.session: (one.last, WHOLE) for one in known.segments[:-1]}
-    spans = {session: span for session, span in spans.items() if session != known.id}
-    if sought.where == "user":
-        spans |= dict.fromkeys(lineage, EVERYTHING)
-    hidden = {session: _hidden(db, session, key) for session in spans if session in line}
-    return Area(known, spans, visible, others=True, apart=_unseen(db, known, key, line), hidden=hidden)
-
-
-def family(db: sqlite3.Connection, known: Known) -> list[int]:
-    """All sessions that were forked from one: scopes mean the same in them."""
-    return [session for (session,) in db.execute("SELECT id FROM session WHERE root = ?", (known.row.root,)).fetchall()]
+    do not see all (`visible` says which events of the lineage they see)."""
+    found = ground(key, known.log, Kin(db, known), sought)
+    hidden = {session: _hidden(db, session, key) for session in found.scoped}
+    return Area(known, found.spans, visible, others=found.others, apart=found.apart, hidden=hidden)
 
 
 def _hidden(db: sqlite3.Connection, session: int, key: Key) -> frozenset[int]:
@@ -177,16 +177,9 @@ def _hidden(db: sqlite3.Connection, session: int, key: Key) -> frozenset[int]:
     return frozenset(seq for seq, scope, branch in rows if not sees(key.scope, get(scope) or get(branch), key.sees))
 
 
-def _unseen(db: sqlite3.Connection, known: Known, key: Key, line: Iterable[int]) -> list[int]:
-    """Sessions that calls of the family started which the scope does not see, or which no event of its lineage made."""
-    seen = {row.id for row in _started(db, known, key)} if line else set()
-    apart = [row for session in line for row in children(db, session) if row.id not in seen]
-    return [each.id for row in apart for each in (row, *below(db, row.id, children=True))]
-
-
 def stretches(db: sqlite3.Connection, known: Known, key: Key, sought: Sought) -> list[Stretch]:
-    """The same as a list. `known.log` must be folded, as for `area`."""
-    where = area(db, known, key, sought, None)
+    """The same as a list, of whatever scope: what one does not see of it is for `Area.shows` to say."""
+    where = area(db, known, msgspec.structs.replace(key, scope="", sees="all"), sought, None)
     out: list[Stretch] = []
     for session, (first, last) in where.spans.items():
         inherited = where.lineage.get(session, 0)
@@ -200,15 +193,6 @@ def stretches(db: sqlite3.Connection, known: Known, key: Key, sought: Sought) ->
 
 def _name(db: sqlite3.Connection, session: int) -> str:
     return get(db.execute("SELECT name FROM session WHERE id = ?", (session,)).fetchone()[0])
-
-
-def _started(db: sqlite3.Connection, known: Known, key: Key) -> Iterator[Row]:
-    """The sessions that calls of the lineage started, as far as the key sees the calls."""
-    for segment in known.segments:
-        for row in children(db, segment.session):
-            is_own, at = segment.session == known.id, row.parent_seq
-            if at <= segment.last and started(known.log, key, get(row.parent_call), own=is_own, at=at):
-                yield row
 
 
 def _list(sessions: Iterable[int]) -> str:

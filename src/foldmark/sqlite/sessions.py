@@ -12,14 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from foldmark.checkpoint import Checkpoint, Fact
-from foldmark.events import Event
-from foldmark.log import Log, Scope, Viewpoint, count_event, inherit, no_event, no_session
+from foldmark.log import Log, Scope, Viewpoint, inherit
 from foldmark.salience import Tally
 from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
 from foldmark.store import Key, ScopeState, SessionInfo
-
-TALLY_EVENTS = 256
-"""Counts are written down after so many events; at most these are counted again after a restart."""
+from foldmark.store.refusing import no_event, no_session
 
 
 class Segment(NamedTuple):
@@ -126,10 +123,11 @@ def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
     return out
 
 
-def children(db: sqlite3.Connection, session: int) -> list[Row]:
-    """The sessions that calls of a session started."""
-    rows = db.execute(f"SELECT {_COLUMNS} FROM session WHERE parent = ? AND kind = 'child'", (session,)).fetchall()
-    return [Row(*row) for row in rows]
+def children(db: sqlite3.Connection, session: int, call: str | None = None) -> list[Row]:
+    """The sessions that calls of a session started, or calls with that id alone, as they were made."""
+    where = "parent = ? AND kind = 'child'" + ("" if call is None else " AND parent_call = ?")
+    values = (session,) if call is None else (session, put(call))
+    return [Row(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM session WHERE {where} ORDER BY id", values)]
 
 
 def rows_of_user(db: sqlite3.Connection, tenant: str, user: str) -> list[Row]:
@@ -271,53 +269,3 @@ def add_facts(db: sqlite3.Connection, known: Known, facts: Sequence[Fact]) -> No
     after = db.execute("SELECT facts FROM session WHERE id = ?", (known.id,)).fetchone()[0]
     insert_facts(db, known.id, after, facts)
     db.execute("UPDATE session SET facts = ? WHERE id = ?", (after + len(facts), known.id))
-
-
-# Counts
-
-
-def tally_of(db: sqlite3.Connection, known: Known) -> Tally:
-    """Counts up to the head of the folded log: from the last snapshot that fits, then from pieces."""
-    if known.counted == 0 and known.log.head:
-        _load_tally(db, known)
-    missing_events = known.log.events[known.counted :]
-    if missing_events:
-        texts = _texts(db, known, missing_events)
-        for event in missing_events:
-            count_event(known.tally, event, texts.get(event.seq, ()))
-        known.counted = known.log.head
-        known.pending.clear()
-    return known.tally
-
-
-def _load_tally(db: sqlite3.Connection, known: Known) -> None:
-    for segment in reversed(known.segments):
-        found = db.execute(
-            "SELECT seq, body FROM tally WHERE session = ? AND seq <= ?",
-            (segment.session, min(segment.last, known.log.head)),
-        ).fetchone()
-        if found:
-            known.counted, known.tally = found[0], Tally.from_bytes(found[1])
-            known.written_at = found[0]
-            return
-
-
-def _texts(db: sqlite3.Connection, known: Known, events: list[Event]) -> dict[int, list[str]]:
-    if all(event.seq in known.pending for event in events):
-        return known.pending
-    texts: dict[int, list[str]] = {}
-    for segment in known.segments:
-        rows = db.execute(
-            "SELECT seq, text FROM piece WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
-            (segment.session, known.counted, segment.last),
-        )
-        for seq, text in rows:
-            texts.setdefault(seq, []).append(get(text))
-    return texts
-
-
-def save_tally(db: sqlite3.Connection, known: Known) -> None:
-    """Write the counts down when enough events came since the last time; inside a transaction."""
-    if known.counted - known.written_at >= TALLY_EVENTS:
-        db.execute("INSERT OR REPLACE INTO tally VALUES (?, ?, ?)", (known.id, known.counted, known.tally.to_bytes()))
-        known.written_at = known.counted

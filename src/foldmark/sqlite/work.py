@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from foldmark.dirtying import BY_HAND, ends, enlists, makes_whole_session, touched
 from foldmark.events import Event
-from foldmark.log import no_session, viewpoint_of
+from foldmark.log import viewpoint_of
 from foldmark.sqlite.rows import get, pack, put
 from foldmark.sqlite.sessions import Known, find_row
 from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Raising, ScopeState, Work
+from foldmark.store.refusing import no_session
 
 _SAME = "session = ? AND scope = ? AND sees = ?"
 _HELD = (

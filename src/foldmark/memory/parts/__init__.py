@@ -1,0 +1,1 @@
+"""The parts of the store in memory, divided as the protocol is."""

@@ -1,0 +1,1 @@
+"""The parts of the SQLite store, divided as the protocol is."""

@@ -1,0 +1,86 @@
+"""Events of a SQLite store. Knows nothing of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foldmark.checkpoint import Fact, Unit
+from foldmark.errors import HeadMoved
+from foldmark.events import Event
+from foldmark.log import build_context
+from foldmark.salience import Tally
+from foldmark.seeking import Piece
+from foldmark.sqlite import scopes
+from foldmark.sqlite import work as work_rows
+from foldmark.sqlite.appending import Batch, write
+from foldmark.sqlite.counting import tally_of
+from foldmark.sqlite.parts.held import Held
+from foldmark.sqlite.sessions import add_facts, refresh, scope_of, times_of
+from foldmark.store import Context, Key, Raising, Work
+
+
+class Events(Held):
+    """Events come in, with all that is made of them, and are read as they were given."""
+
+    def context(self, key: Key, events: Sequence[Event]) -> Context:
+        with self._lock:
+            known, db = self._open(key), self._db
+            frame, scope, tally = scopes.state(db, known, key).frame, scope_of(db, known, key), tally_of(db, known)
+            return build_context(key, known.log, scope, events, tally=tally, frame=frame, secret=self._secret)
+
+    def append(
+        self,
+        key: Key,
+        events: Sequence[Event],
+        *,
+        head: int,
+        units: Sequence[Unit] = (),
+        facts: Sequence[Fact] = (),
+        pieces: Sequence[Piece] = (),
+        tally: Tally | None = None,
+        now: float,
+        raising: Raising = Raising(),
+        live: bool = True,
+    ) -> tuple[Work, ...]:
+        with self._lock:
+            known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
+            try:
+                with self._writing() as db:
+                    found = db.execute("SELECT head, facts FROM session WHERE id = ?", (known.id,)).fetchone()
+                    if found and (found[0] > known.log.head or found[1] > known.facts):
+                        refresh(db, known)
+                    if not found or found[0] != head or known.log.head != head:
+                        raise HeadMoved(key.session, head, found[0] if found else 0)
+                    batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
+                    write(db, known, batch, now, live=live)
+                    dirty = work_rows.raise_work(db, known, key, events, now, raising)
+            except HeadMoved:
+                raise
+            except BaseException:
+                self._forget(key)  # the fold may hold what was rolled back
+                raise
+            known.log.learn(facts)
+            known.facts += len(facts)
+            return dirty
+
+    def facts(self, key: Key, facts: Sequence[Fact]) -> None:
+        with self._writing() as db:
+            add_facts(db, self._get(key), facts)
+
+    def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
+        with self._lock:
+            known = self._get(key)
+            return known.log.seen(scope_of(self._db, known, key), first, last)
+
+    def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
+        with self._lock, self._reading() as db:
+            return times_of(db, self._get(key), first, last)
+
+    def event(self, key: Key, name: str) -> Event:
+        with self._lock:
+            return self._get(key).log.event(name)
+
+    def tally(self, key: Key) -> Tally:
+        with self._lock:
+            known = self._get(key)
+            return scope_of(self._db, known, key).tally(tally_of(self._db, known))

@@ -1,0 +1,88 @@
+"""What all parts of a SQLite store share: its connections, one lock, and the sessions this process knows. Knows nothing
+of what is asked.
+
+Decoded events of recent sessions stay in the process; a read fetches only the rows that came since.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Literal
+
+from foldmark.artifacts import Artifacts, FileArtifacts
+from foldmark.errors import StoreError
+from foldmark.sqlite import sessions
+from foldmark.sqlite.connections import Connections
+from foldmark.sqlite.schema import migrate
+from foldmark.sqlite.sessions import Known, refresh
+from foldmark.store import Key, SessionInfo
+from foldmark.store.refusing import no_session
+
+KEPT_SESSIONS = 32
+"""Sessions whose decoded events stay in the process, the last used ones."""
+
+
+class Held:
+    """Everything of one store."""
+
+    def __init__(self, path: str | Path, durability: Literal["normal", "full"]) -> None:
+        if str(path) in ("", ":memory:"):
+            raise StoreError("SQLiteStore needs a file; MemoryStore keeps everything in memory.")
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._places = Connections(str(path), self._lock, full=durability == "full")
+        self._reading, self._writing = self._places.reading, self._places.writing
+        self.artifacts: Artifacts = FileArtifacts(f"{path}.artifacts")
+        self._known: OrderedDict[tuple[str, str, str], Known] = OrderedDict()
+        self._secret = migrate(self._db, str(path))
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        return self._places.mine
+
+    def _get(self, key: Key) -> Known:
+        """The session, folded up to its head. Raises NotFound."""
+        known = self._find(key)
+        if known is None:
+            raise no_session(key.session)
+        return known
+
+    def _glance(self, db: sqlite3.Connection, key: Key) -> Known:
+        """The session as this process holds it, else not folded: to look into a long log nobody reads it. Raises
+        NotFound."""
+        found = sessions.find_row(db, key)
+        if found is None:
+            raise no_session(key.session)
+        held = self._known.get((key.tenant, key.user, key.session))
+        return held if held and held.id == found[0].id else Known(*found, sessions.lineage(db, found[0]))
+
+    def _open(self, key: Key, info: SessionInfo | None = None) -> Known:
+        known = self._find(key)
+        if known is None:
+            with self._writing() as db:
+                if sessions.find_row(db, key) is None:
+                    sessions.create(db, key, info or SessionInfo(session=key.session))
+            known = self._get(key)
+        return known
+
+    def _find(self, key: Key) -> Known | None:
+        name, db = (key.tenant, key.user, key.session), self._db
+        known = self._known.get(name)
+        if known is None or not refresh(db, known):
+            self._known.pop(name, None)
+            found = sessions.find_row(db, key)
+            if found is None:
+                return None
+            known = Known(found[0], found[1], sessions.lineage(db, found[0]))
+            refresh(db, known)
+            self._known[name] = known
+            while len(self._known) > KEPT_SESSIONS:
+                self._known.popitem(last=False)
+        self._known.move_to_end(name)
+        return known
+
+    def _forget(self, key: Key) -> None:
+        self._known.pop((key.tenant, key.user, key.session), None)

@@ -1,0 +1,40 @@
+"""What every store refuses, in the same words. Pure: knows nothing of rows and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from foldmark.errors import HasForks, HeadMoved, NotFound
+
+
+def no_session(name: str) -> NotFound:
+    return NotFound(name, f"There is no session {name!r}. `foldmark sessions` lists those there are.")
+
+
+def no_event(name: str, session: str, head: int) -> NotFound:
+    return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
+
+
+def replaced(session: str) -> NotFound:
+    """The session was deleted, and its name given to another one."""
+    return NotFound(session, f"Session {session!r} is another one by now; nothing was written into it.")
+
+
+def may_go(session: str, kinds: Mapping[str, str], *, descendants: bool) -> None:
+    """Whether a session may be erased with all that hangs on it: `kinds` are the kinds of that by name. Raises
+    HasForks: what calls started goes with it, forks only where somebody says so."""
+    forks = tuple(name for name, kind in kinds.items() if kind == "fork")
+    if forks and not descendants:
+        raise HasForks(session, forks)
+
+
+def still_there(session: str, ends: Mapping[str, int], heads: Mapping[str, int] | None) -> None:
+    """Whether what goes with a session is what somebody looked at: `ends` are the heads of all that goes. Raises
+    HasForks for one that is not in `heads`, HeadMoved for one that went on since. None: nobody looked."""
+    if heads is None:
+        return
+    if others := tuple(name for name in ends if name not in heads):
+        raise HasForks(session, others)
+    for name, head in ends.items():
+        if heads[name] != head:
+            raise HeadMoved(name, heads[name], head)
