@@ -40,7 +40,7 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     call: Call
     dimension: int
-    weight: float = 0.5
+    weight: float = 0.4
     batch: int = 32
     timeout_seconds: float = 5.0
     ask: Call | None = None
@@ -71,7 +71,11 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_query(self, query: str) -> tuple[float, ...]:
         """The vector of what is asked, of length 1. Raises EmbedderFailed."""
-        return unpacked(self._vectors(self.ask or self.call, [query])[0])
+        return self.of_queries([query])[0]
+
+    def of_queries(self, queries: Sequence[str]) -> list[tuple[float, ...]]:
+        """The same of several, in one call."""
+        return [unpacked(one) for one in self._vectors(self.ask or self.call, queries)]
 
     def _vectors(self, call: Call, texts: Sequence[str]) -> list[Vector]:
         try:

@@ -15,7 +15,7 @@ from foldmark import MemoryStore, Session, SQLiteStore, embedding
 from foldmark.aio import AsyncSession
 from foldmark.embedding import Embedder, Vector, cosines, packed, unpacked
 from foldmark.errors import EmbedderFailed, PolicyError
-from foldmark.events import assistant, user
+from foldmark.events import assistant, result, user
 from foldmark.hooked import EventHooks
 from foldmark.reports import Looked, Observation
 from foldmark.retrieval import Meaning, Ranked, fused, question, widened
@@ -157,6 +157,89 @@ def test_what_only_nearness_brings_is_judged_too_and_nothing_twice() -> None:
     assert [one.piece.seq for one in (*whole.found, *whole.near)] == [1, 2, 3]
     made = fused([Ranked(lexical, 2.0), Ranked(both, 1.0)], whole, Nearest((near_alone,), {("", 3, 0): 0.5}), 0.5)
     assert {one.found.piece.seq: one.score for one in made} == {1: 2.0, 2: 1.0, 3: 1.0}
+
+
+SAID = st.text(st.characters(), min_size=1, max_size=60)
+
+
+@given(SAID, SAID)
+def test_of_what_was_said_equally_near_the_longer_counts_more(one: str, other: str) -> None:
+    sizes = [len(text.encode("utf-8", "replace")) for text in (one, other)]
+    made = fused(
+        [Ranked(found(1, one), 1.0), Ranked(found(9, other), 1.0)], Finding(),
+        Nearest((), {("", 1, 0): 0.5, ("", 9, 0): 0.5}), 1.0,
+    )  # fmt: skip
+    shares = [one.score - 1.0 for one in made]
+    assert max(shares) == pytest.approx(1.0)
+    assert min(shares) == pytest.approx(min(sizes) * (max(sizes) + 40) / max(sizes) / (min(sizes) + 40), abs=1e-3)
+    assert shares[0] == shares[1] if sizes[0] == sizes[1] else (shares[0] > shares[1]) == (sizes[0] > sizes[1])
+
+
+def test_a_tool_result_is_as_near_as_its_vector_says_however_short() -> None:
+    short, long = found_result(1, "ok"), found_result(9, "the build is through " * 20)
+    near = Nearest((), {("", 1, 0): 0.5, ("", 9, 0): 0.5})
+    assert [one.score for one in fused([Ranked(short, 1.0), Ranked(long, 1.0)], Finding(), near, 1.0)] == [2.0, 2.0]
+
+
+def found_result(seq: int, text: str) -> Found:
+    return Found(Piece(seq, 0, text), result("call", text))
+
+
+# -- a query that names who speaks
+
+
+def spoken(embedder: Embedder) -> Session:
+    session = Session("spoken", embedder=embedder, clock=lambda: 1_000_000.0)
+    session.record(user("Ann: we sold the lorry in spring"), assistant("Bob: noted, the lorry is gone"))
+    return session
+
+
+def heard() -> tuple[list[str], Embedder]:
+    """What an embedder is asked about, and the embedder."""
+    seen: list[str] = []
+
+    def ask(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        seen.extend(texts)
+        return [numbers(text) for text in texts]
+
+    return seen, Embedder(id="toy", call=lambda texts: [numbers(text) for text in texts], ask=ask, dimension=64)
+
+
+def test_a_query_that_names_who_speaks_is_embedded_with_and_without_the_name_once() -> None:
+    seen, embedder = heard()
+    session = spoken(embedder)
+    session.embed()
+    for _ in range(2):
+        assert refs(session, "What lorry did Ann sell?")
+    assert seen == ["What lorry did Ann sell?", "What lorry did sell?"]
+    assert refs(session, "Who sold the lorry?")
+    assert seen[2:] == ["Who sold the lorry?"]
+
+
+def test_what_is_looked_for_lies_between_both_wordings() -> None:
+    meaning = Meaning(toy())
+    one, other, both = meaning.vector("lamp"), meaning.vector("hall"), meaning.vector("lamp", "hall")
+    near = [sum(a * b for a, b in zip(both, side, strict=True)) for side in (one, other, both)]
+    assert near == pytest.approx([sqrt(0.5), sqrt(0.5), 1.0], abs=1e-6)
+    assert meaning.vector("lamp", "lamp") == pytest.approx(one, abs=1e-6)
+
+
+def test_wordings_that_point_apart_give_a_vector_without_a_direction() -> None:
+    apart = Embedder(id="apart", call=lambda texts: [[1.0, 0.0] if text == "a" else [-1.0, 0.0] for text in texts],
+                     dimension=2)  # fmt: skip
+    assert Meaning(apart).vector("a", "b") == (0.0, 0.0)
+
+
+def test_both_wordings_go_out_in_one_call() -> None:
+    calls: list[list[str]] = []
+
+    def ask(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        calls.append(list(texts))
+        return [numbers(text) for text in texts]
+
+    session = spoken(broken(ask))
+    assert refs(session, "What lorry did Ann sell?")
+    assert calls == [["What lorry did Ann sell?", "What lorry did sell?"]]
 
 
 # -- a search

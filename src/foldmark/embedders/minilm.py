@@ -20,7 +20,9 @@ ID = "all-MiniLM-L6-v2-int8"
 DIMENSION = 384
 MOST_TOKENS = 256
 """What the model was trained for; the rest of a longer text is not read."""
-WEIGHT = 0.5
+WEIGHT = 0.4
+"""Measured: on dialogue 0.4 to 0.6 are alike; in a coding session 0.3 to 0.4 put the first answer further up than words
+alone, 0.5 not always, 0.7 further down."""
 RUN_TEXTS = 16
 """So many texts of like length are computed at once."""
 BATCH = 64

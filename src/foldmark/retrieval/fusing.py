@@ -18,6 +18,10 @@ NEIGHBOUR = 0.2
 """What the nearness of the events right before and after counts for what was said (measured on dialogue: 0 to 0.3 are
 alike, from 0.5 on the right turn itself falls behind)."""
 
+SHORT = 40
+"""What was said in so many bytes of UTF-8 counts half of its nearness: a few words are near to everything. (Measured on
+dialogue: 20 to 60 are alike and bring .006 of R@5; on tool results, which are longer, it did harm.)"""
+
 
 def widened(finding: Finding, nearest: Nearest) -> Finding:
     """With what only nearness brought among what is judged."""
@@ -58,4 +62,6 @@ def _nearness(one: Ranked, scores: dict[Place, float], events: dict[tuple[str, i
         return 0.0
     if not is_said(one.found.event):
         return own
-    return own + NEIGHBOUR * sum(events.get((session, seq + step), 0.0) for step in (-1, 1))
+    size = len(one.found.piece.text.encode("utf-8", "replace"))
+    beside = sum(events.get((session, seq + step), 0.0) for step in (-1, 1))
+    return (own + NEIGHBOUR * beside) * size / (size + SHORT)

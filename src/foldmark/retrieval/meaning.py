@@ -8,14 +8,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from math import sqrt
 
 from foldmark.embedding import Embedder
 from foldmark.errors import EmbedderFailed
 from foldmark.reports import BY_WORDS
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.fusing import fused, widened
+from foldmark.retrieval.nameless import nameless
 from foldmark.retrieval.ranking import Ranked, judged
 from foldmark.seeking import Finding, Sought
 from foldmark.store import Key, Store
@@ -39,7 +41,7 @@ class Meaning:
     def __init__(self, embedder: Embedder, clock: Callable[[], float] = time.monotonic) -> None:
         self.embedder, self._clock = embedder, clock
         self._rests_until = float("-inf")
-        self._asked: OrderedDict[str, tuple[float, ...]] = OrderedDict()
+        self._asked: OrderedDict[tuple[str, ...], tuple[float, ...]] = OrderedDict()
         self._late: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -52,11 +54,12 @@ class Meaning:
             return None, ""
         if vectors is None:
             return None, f"{BY_WORDS}: the store keeps no vectors"
+        candidates = (*finding.found, *finding.near)
         try:
-            query = self.vector(asked.text)
+            query = self.vector(asked.text, nameless(asked, candidates))
         except EmbedderFailed as failure:
             return None, f"{BY_WORDS}: {failure}"
-        beside = [one.place for one in (*finding.found, *finding.near)]
+        beside = [one.place for one in candidates]
         found = vectors.nearest(key, self.embedder, query, limit=CANDIDATES, sought=sought, beside=beside)
         return found, f"{found.missing} pieces have no vector yet" if found.missing else ""
 
@@ -70,31 +73,33 @@ class Meaning:
         whole = widened(finding, nearest)
         return fused(judged(whole, asked), whole, nearest, self.embedder.weight), remark
 
-    def vector(self, query: str) -> tuple[float, ...]:
-        """The vector of a query, of the last few without asking again. Raises EmbedderFailed."""
+    def vector(self, query: str, other: str = "") -> tuple[float, ...]:
+        """The vector of a query, of the last few without asking again; with its `other` wording what lies between
+        both. Raises EmbedderFailed."""
+        texts = (query, other) if other else (query,)
         with self._lock:
-            if query in self._asked:
-                self._asked.move_to_end(query)
-                return self._asked[query]
-        vector = self._patiently(query)
+            if texts in self._asked:
+                self._asked.move_to_end(texts)
+                return self._asked[texts]
+        vector = self._patiently(texts)
         with self._lock:
-            self._asked[query] = vector
+            self._asked[texts] = vector
             while len(self._asked) > KEPT_QUERIES:
                 self._asked.popitem(last=False)
         return vector
 
-    def _patiently(self, query: str) -> tuple[float, ...]:
+    def _patiently(self, texts: Sequence[str]) -> tuple[float, ...]:
         started = self._clock()
         if started < self._rests_until:
             raise EmbedderFailed(f"the embedder {self.embedder.id!r} rests after it was slow to fail")
         try:
-            return self._in_time(query)
+            return self._in_time(texts)
         except EmbedderFailed:
             if (now := self._clock()) - started > SLOW_SECONDS:
                 self._rests_until = now + REST_SECONDS
             raise
 
-    def _in_time(self, query: str) -> tuple[float, ...]:
+    def _in_time(self, texts: Sequence[str]) -> tuple[float, ...]:
         """A function cannot be stopped, so it runs in a thread of its own; while one is late, nobody waits again."""
         if self._late is not None and self._late.is_alive():
             raise EmbedderFailed(f"the embedder {self.embedder.id!r} is still busy with an earlier query")
@@ -103,7 +108,7 @@ class Meaning:
 
         def ask() -> None:
             try:
-                done.append(self.embedder.of_query(query))
+                done.append(_between(self.embedder.of_queries(texts)))
             except EmbedderFailed as failure:
                 failed.append(failure)
             except BaseException as error:
@@ -119,3 +124,12 @@ class Meaning:
         self._late = thread
         seconds = self.embedder.timeout_seconds
         raise EmbedderFailed(f"the embedder {self.embedder.id!r} gave no vector within {seconds:g} s")
+
+
+def _between(vectors: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """The direction that is as near to each, of length 1."""
+    if len(vectors) == 1:
+        return vectors[0]
+    added = [sum(parts) for parts in zip(*vectors, strict=True)]
+    length = sqrt(sum(value * value for value in added)) or 1.0
+    return tuple(value / length for value in added)
