@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from foldmark import Policy, Price, Reply, Session, SQLiteStore, Summarizer, Usage
 from foldmark.cli.app import app
 from foldmark.cli.compacting import Asked, compact_transcript
+from foldmark.cli.options import Reading
 from foldmark.cli.output import print_compaction
 from foldmark.cli.place import Place
 from foldmark.events import Event
@@ -392,8 +393,8 @@ def test_lines_behind_the_end_are_not_found(desk: Desk) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named_in_a_sentence(desk: Desk) -> None:
-    message = desk.json("import", desk.folder / "nothing.json", code=2)["message"]
-    assert message.endswith("nothing.json cannot be read or written: No such file or directory.")
+    path = desk.folder / "nothing.json"
+    assert desk.json("import", path, code=2)["message"] == f"No such file: {path}. Look at its name and folder."
 
 
 def test_before_the_first_compaction_the_target_itself_is_announced(desk: Desk) -> None:
@@ -490,7 +491,7 @@ def test_what_a_model_was_asked_stands_in_the_contract_and_in_the_text(
     model = ScriptedModel(answer, name="small", window=200_000)
     done = compact_transcript(
         Place(desk.db, ""), desk.write(long_session(60)),
-        Asked(target=12_000, summarizer=Summarizer(models=(model,))), format="auto", strict=False,
+        Asked(target=12_000, summarizer=Summarizer(models=(model,))), Reading(),
     )  # fmt: skip
     contract = json.loads(json.dumps(done.contract))
     assert (contract["outcome"], contract["mode"], contract["coverage"]) == (outcome, "standalone", coverage)

@@ -150,7 +150,7 @@ def test_progress_is_shown_on_a_terminal_and_on_nothing_else(desk: Desk, monkeyp
 def test_all_and_a_session_contradict_each_other(desk: Desk) -> None:
     desk.talk("s")
     assert "name one" in desk.json("embed", "--embedder", "toy", "--all", "--session", "s", code=2)["message"]
-    assert "empty" in desk.json("embed", "--embedder", "", code=2)["message"]
+    assert "empty" in desk.json("embed", "--embedder", " ", code=2)["message"]
     assert "holds no session 'x'" in desk.json("embed", "--embedder", "toy", "--session", "x", code=2)["message"]
 
 

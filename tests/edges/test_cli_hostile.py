@@ -100,6 +100,10 @@ def test_folders_missing_files_and_places_that_cannot_hold_a_database_are_named(
     (tmp_path / "text.db").write_text("not a database " * 400)
     for command in (["import", str(path)], ["sessions"], ["show"], ["gc"]):
         done = CliRunner().invoke(app, [*command, "--db", str(tmp_path / "text.db")])
+        assert "text.db is no database" in refused(done), command
+    (tmp_path / "half.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 4_000)
+    for command in (["import", str(path)], ["sessions"], ["show"], ["gc"]):
+        done = CliRunner().invoke(app, [*command, "--db", str(tmp_path / "half.db")])
         assert "cannot be opened as a SQLite store" in refused(done), command
 
 
@@ -110,7 +114,7 @@ def test_commands_on_a_database_without_a_session_say_what_brings_one(tmp_path: 
     assert "foldmark import" in refused(run(tmp_path, *command))
 
 
-REFS = ["", "x", "event:", "event:0", "event:-1", "event:99999999999999999999", "artifact:1.99", "artifact:sha256:zz",
+REFS = ["x", "event:", "event:0", "event:-1", "event:99999999999999999999", "artifact:1.99", "artifact:sha256:zz",
         "compaction:7",
         "event:1@nobody", "event:1#L0-0", "artifact:1#B9-1", "event:\x1b[2J", "event:\u2028"]  # fmt: skip
 

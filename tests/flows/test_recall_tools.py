@@ -181,7 +181,7 @@ def test_a_search_with_arguments_that_make_no_sense_is_told_what_to_write(argume
         ({"ref": "event:1", "lines": "9-3"}, "a range goes up"),
         ({"ref": "event:1", "lines": "7-9"}, "is behind the end"),
         ({"ref": "compaction:1"}, "this session has: none"),
-        ({"call_id": "zzz"}, "No tool call with the id 'zzz' was made here."),
+        ({"call_id": "zzz"}, "the id 'zzz' was made here. A search by the name of the tool brings those that were."),
         ({"ref": "artifact:sha256:00"}, "nothing that you may open is stored under"),
         ({"ref": "event:1", "before": "x"}, "before takes a whole number from 0 to 10"),
         ({"ref": "event:1", "reach": "user"}, "There is no argument 'reach'."),

@@ -12,39 +12,30 @@ import typer
 from foldmark.cli import doctor_command, output
 from foldmark.cli.artifact_command import artifact
 from foldmark.cli.clean_command import gc
-from foldmark.cli.commands import Commands
+from foldmark.cli.commands import App, Commands
 from foldmark.cli.compacting import Asked, compact_session, compact_transcript
 from foldmark.cli.edit_command import edit, undo
 from foldmark.cli.embed_command import embed
-from foldmark.cli.endings import EXIT_CODES, fail
-from foldmark.cli.files import check_folder, write_whole
+from foldmark.cli.endings import EXIT_CODES, agreed, told
+from foldmark.cli.files import check_out, write_whole
 from foldmark.cli.history_command import history
 from foldmark.cli.load_command import load
 from foldmark.cli.mcp_command import mcp
 from foldmark.cli.options import (
-    DEFAULT_DB,
     WIRE_NAMES,
     AsJson,
-    Db,
     Focus,
     Format,
     PolicyName,
-    ScopeKey,
-    ScopeSees,
-    SessionId,
-    Strict,
-    SummarizerName,
-    SummaryWindow,
+    Reading,
     Target,
     Transcript,
     Upto,
     Window,
     Wire,
-    named,
-    no_scope_of_files,
-    only_of_files,
+    Writer,
 )
-from foldmark.cli.place import Place
+from foldmark.cli.place import Database, Place, ScopedPlace, is_whole, whose
 from foldmark.cli.plan_command import plan, preview
 from foldmark.cli.scopes_command import scopes
 from foldmark.cli.search_command import search
@@ -52,9 +43,9 @@ from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import run, say, say_json, terminal, whoever_reads
 from foldmark.cli.work import export_session, import_transcript, next_request
 from foldmark.cli.worker_command import queue, work
-from foldmark.errors import FoldmarkError
+from foldmark.errors import PolicyError
 
-app = typer.Typer(
+app = App(
     name="foldmark",
     cls=Commands,
     help="Keeps a long-running agent's context small, true and recoverable.",
@@ -85,6 +76,7 @@ def compact(
     transcript: Annotated[
         Path | None, typer.Argument(help="A transcript file, or - for standard input; default: a session of --db.")
     ] = None,
+    *,
     window: Window = None,
     target: Target = None,
     policy: PolicyName = None,
@@ -92,37 +84,29 @@ def compact(
     out: Annotated[Path | None, typer.Option("--out", help="Write the next request here, as the API takes it.")] = None,
     model: Annotated[str, typer.Option("--model", help="The model that will read it; written into --out.")] = "",
     max_output: Annotated[int | None, typer.Option("--max-output", help="Tokens reserved for the answer.")] = None,
-    summarizer: SummarizerName = "",
-    summary_window: SummaryWindow = None,
+    writer: Writer,
     focus: Focus = "",
     upto: Upto = "",
     force: Annotated[
         bool, typer.Option("--force", help="Compact now, whatever the size, also right after an undo.")
     ] = False,
-    format: Format = "auto",
-    strict: Strict = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    reading: Reading,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Import or follow a transcript (or take a session of the database), compact it when due, and write the next
     request."""
-    try:
-        place = Place(db, session)
+    with told(as_json):
         asked = Asked(
             window=window, target=target, policy=policy, wire=wire, out=out, model=model, max_output=max_output,
-            focus=focus, upto=upto, force=force, summarizer=summarizer_of(summarizer, summary_window),
+            focus=focus, upto=upto, force=force, summarizer=summarizer_of(writer.summarizer, writer.summary_window),
         )  # fmt: skip
         if transcript is None:
-            only_of_files(format, strict)
-            done = compact_session(place, asked, scope=scope, sees=sees)
+            reading.must_be_unsaid()
+            done = compact_session(place, asked)
         else:
-            no_scope_of_files(scope, sees)
-            done = compact_transcript(place, transcript, asked, format=format, strict=strict)
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
+            place.must_be_whole()
+            done = compact_transcript(place, transcript, asked, reading)
     whoever_reads(lambda: say_json(done.contract) if as_json else output.print_compaction(done))
     raise typer.Exit(EXIT_CODES[str(done.contract["outcome"])])
 
@@ -131,17 +115,14 @@ def compact(
 def import_(
     transcript: Transcript,
     policy: PolicyName = None,
-    format: Format = "auto",
-    strict: Strict = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
+    *,
+    reading: Reading,
+    place: Place,
     as_json: AsJson = False,
 ) -> None:
     """Import a transcript, or follow a grown one: only new events come in."""
-    try:
-        brought = import_transcript(Place(db, session), transcript, policy=policy, format=format, strict=strict)
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
+    with told(as_json):
+        brought = import_transcript(place, transcript, reading, policy=policy)
     if as_json:
         say_json(brought)
     else:
@@ -149,32 +130,29 @@ def import_(
 
 
 @app.command()
-def sessions(db: Db = DEFAULT_DB, as_json: AsJson = False) -> None:
+def sessions(*, place: Database, as_json: AsJson = False) -> None:
     """List the sessions of the database, newest first."""
-    try:
-        rows = Place(db, "").rows()
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
+    with told(as_json):
+        rows = place.rows()
     if as_json:
         say_json(rows)
     else:
-        output.print_sessions(rows)
+        output.print_sessions(place, rows)
 
 
 @app.command()
 def show(
     log: Annotated[bool, typer.Option("--log", help="Show the event log instead of the next request.")] = False,
     wire: Wire = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Show what the next request holds, as readable text."""
-    try:
-        place = Place(db, session)
-        opened = place.open(scope=scope, sees=sees)
+    with told(as_json):
+        if log and wire:
+            raise PolicyError("--log shows events as they are, and --wire is of the next request: name one of them.")
+        opened = place.open()
         if log:
             events = opened.store.log(opened.key)
             value: Any = [output.event_json(event) for event in events]
@@ -182,8 +160,6 @@ def show(
         else:
             made = next_request(opened, wire)
             value, text = made.payload(), output.request_text(made)
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
     if as_json:
         say_json(value)
     else:
@@ -195,19 +171,15 @@ def show(
 @app.command()
 def explain(
     all: Annotated[bool, typer.Option("--all", help="A line for every event; default: runs are joined.")] = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Say for every event whether it is raw, demoted, kept, covered or left out, and why."""
-    try:
-        opened = Place(db, session).open(scope=scope, sees=sees)
+    with told(as_json):
+        opened = place.open()
         found = opened.explain()
         expected = opened.next_compaction()
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
     if as_json:
         say_json([output.entry_json(entry) for entry in found])
     else:
@@ -231,59 +203,57 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of standard output.")] = None,
     wire: Annotated[str, typer.Option("--wire", help=f"events (JSON lines), {WIRE_NAMES}.")] = "events",
     raw: Annotated[bool, typer.Option("--raw", help="Keep secrets; default: they are replaced by labels.")] = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
+    *,
+    place: ScopedPlace,
 ) -> None:
     """Write the whole log, every result in full."""
-    try:
+    with told():
         if out:
-            check_folder(out, "--out")
-        place = Place(db, session)
-        text, lost = export_session(place.open(), wire, raw=raw)
+            check_out(out, "--out")
+        opened = place.open()
+        text, lost = export_session(opened, wire, raw=raw)
+        aside = terminal(errors=True)
         output.print_chosen(place)
+        if not is_whole(opened.key):
+            aside.tell(f"session {whose(opened.key)}", "dim")
         for line in lost:
-            terminal(errors=True).tell(f"note: {wire} cannot carry {line}", "yellow")
+            aside.tell(f"note: {wire} cannot carry {line}", "yellow")
         if out:
             write_whole(out, text.encode("utf-8", "surrogatepass"))
-        else:
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    except (FoldmarkError, OSError) as error:
-        fail(error, False)
+    if not out:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
 
 
 @app.command()
 def pin(
     ref: Annotated[str, typer.Argument(help="event:12")],
     off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
 ) -> None:
     """Keep an event verbatim from the next compaction on."""
-    try:
-        control = Place(db, session).open(scope=scope, sees=sees).control
+    with told():
+        control = place.open().control
         done = control.unpin(ref) if off else control.pin(ref)
-    except (FoldmarkError, OSError) as error:
-        fail(error, False)
+    output.print_chosen(place)
     say(f"{done} is {'unpinned' if off else 'pinned'}; it takes force at the next compaction.")
 
 
 @app.command()
 def delete(
-    session: Annotated[str, typer.Argument(help="The session to erase.", callback=named)],
+    session: Annotated[str, typer.Argument(help="The session to erase.")],
     descendants: Annotated[bool, typer.Option("--descendants", help="Erase forks and children too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    db: Db = DEFAULT_DB,
+    *,
+    place: Database,
 ) -> None:
     """Erase a session: events, index, facts, checkpoints and unshared artifacts."""
-    try:
-        opened = Place(db, session, exact=True).open()
-        if not yes:
-            typer.confirm(f"Erase session {session!r} for good?", abort=True)
+    with told():
+        opened = Place(place.db, session, exact=True).open()
+        if not yes and not agreed(f"Erase session {session!r} for good?", f"session {session!r} stays"):
+            say(f"Session {session} stays.")
+            raise typer.Exit(1)
         count = opened.control.delete(descendants=descendants)
-    except (FoldmarkError, OSError) as error:
-        fail(error, False)
     say(f"Session {session} is erased, with {count} artifact(s).")
 
 
@@ -309,12 +279,10 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Find what a provider would refuse in a transcript and what will go wrong soon; exit code 3 when there is any."""
-    try:
+    with told(as_json):
         code, said = doctor_command.check(
             transcript, repair=repair, without_thinking=without_thinking, window=window, format=format, as_json=as_json
         )
-    except (FoldmarkError, OSError) as error:
-        fail(error, as_json)
     whoever_reads(lambda: doctor_command.tell(said))
     raise typer.Exit(code)
 

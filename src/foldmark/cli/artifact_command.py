@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from foldmark.cli.commands import App
 from foldmark.cli.endings import told as ended
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.output import print_chosen
-from foldmark.cli.place import Place
+from foldmark.cli.place import Place, ScopedPlace
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
 from foldmark.opening import (
@@ -33,7 +34,7 @@ from foldmark.opening import (
 )
 
 Look = Stat | Page | Matches | Answer | Sample
-artifact = typer.Typer(
+artifact = App(
     name="artifact",
     help="Look into a big result piece by piece: what it is, its lines, a search, a query, a sample of a table.",
     no_args_is_help=True,
@@ -47,15 +48,13 @@ Count = Annotated[int, typer.Option("--lines", help="How many lines.", min=1)]
 @artifact.command("stat")
 def artifact_stat(
     ref: Body,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """What a body is: size, lines, tokens, encoding, and what it holds."""
     with ended(as_json):
-        found = stat(_opened(ref, db, session, scope, sees, quiet=as_json))
+        found = stat(_opened(ref, place, quiet=as_json))
     _tell(found, as_json)
 
 
@@ -63,15 +62,13 @@ def artifact_stat(
 def artifact_head(
     ref: Body,
     lines: Count = 40,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Its first lines, at most 8,000 characters."""
     with ended(as_json):
-        found = head(_opened(ref, db, session, scope, sees, quiet=as_json), lines)
+        found = head(_opened(ref, place, quiet=as_json), lines)
     _tell(found, as_json)
 
 
@@ -79,15 +76,13 @@ def artifact_head(
 def artifact_tail(
     ref: Body,
     lines: Count = 40,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Its last lines, at most 8,000 characters."""
     with ended(as_json):
-        found = tail(_opened(ref, db, session, scope, sees, quiet=as_json), lines)
+        found = tail(_opened(ref, place, quiet=as_json), lines)
     _tell(found, as_json)
 
 
@@ -95,10 +90,8 @@ def artifact_tail(
 def artifact_lines(
     ref: Body,
     lines: Annotated[str, typer.Argument(help="120-160; the first and the last line, both included.")],
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """A range of its lines, at most 8,000 characters."""
@@ -106,7 +99,7 @@ def artifact_lines(
         span = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([0-9]{1,18}))?", lines)
         if not span or int(span[2] or span[1]) < int(span[1]):
             raise PolicyError(f"{lines!r} is no range of lines; write 120-160.")
-        found = read_lines(_opened(ref, db, session, scope, sees, quiet=as_json), int(span[1]), int(span[2] or span[1]))
+        found = read_lines(_opened(ref, place, quiet=as_json), int(span[1]), int(span[2] or span[1]))
     _tell(found, as_json)
 
 
@@ -119,15 +112,13 @@ def artifact_grep(
     ] = False,
     context: Annotated[int, typer.Option("--context", help="Lines before and after each match.", min=0, max=20)] = 0,
     limit: Annotated[int, typer.Option("--limit", help="Matching lines at most.", min=1, max=1000)] = 50,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Its lines that match a pattern: at most 8,000 characters, in at most 2 seconds."""
     with ended(as_json):
-        body = _opened(ref, db, session, scope, sees, quiet=as_json)
+        body = _opened(ref, place, quiet=as_json)
         found = grep(body, pattern, ignore_case=ignore_case, context=context, limit=limit)
     _tell(found, as_json)
 
@@ -136,15 +127,13 @@ def artifact_grep(
 def artifact_json(
     ref: Body,
     expression: Annotated[str, typer.Argument(help="A JMESPath query; @ is all of it.")] = "@",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Ask it a JMESPath query, where it is JSON or JSON lines of at most 16 MiB."""
     with ended(as_json):
-        found = query(_opened(ref, db, session, scope, sees, quiet=as_json), expression)
+        found = query(_opened(ref, place, quiet=as_json), expression)
     _tell(found, as_json)
 
 
@@ -161,22 +150,19 @@ def artifact_table(
         list[str] | None,
         typer.Option("--column", help="A column to show; repeatable (a model's tool: columns); default: all."),
     ] = None,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """A sample of a table (CSV and its kin, Markdown, boxes, JSON objects): columns, row count, some rows."""
     with ended(as_json):
-        body = _opened(ref, db, session, scope, sees, quiet=as_json)
+        body = _opened(ref, place, quiet=as_json)
         found = table(body, rows=rows, take=take, where=where or (), columns=column or ())
     _tell(found, as_json)
 
 
-def _opened(ref: str, db: Any, session: str, scope: str, sees: str, *, quiet: bool) -> Opened:
-    place = Place(db, session)
-    opened = place.open(scope=scope, sees=sees)
+def _opened(ref: str, place: Place, *, quiet: bool) -> Opened:
+    opened = place.open()
     if not quiet:
         print_chosen(place)
     return opened.open(ref)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db
-from foldmark.cli.place import TENANT, USER, Place
+from foldmark.cli.options import AsJson
+from foldmark.cli.place import TENANT, USER, Database
 from foldmark.cli.terminal import say, say_json
 from foldmark.policy import Policy
 from foldmark.retention import Expired, PolicyOf, expire, kept_policy
@@ -27,15 +27,14 @@ def gc(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and erase nothing.")] = False,
-    db: Db = DEFAULT_DB,
+    *,
+    place: Database,
     as_json: AsJson = False,
 ) -> None:
     """Erase sessions that are older than their policy keeps them, and sweep artifact bodies that no event refers to."""
     with told(as_json):
-        place = Place(db, "")
-        store = place.store()
         rule = kept_policy if session_days is None else _for_all(session_days)
-        done = expire(store, policy_of=rule, tenant=TENANT, user=USER, dry_run=dry_run)
+        done = expire(place.store(), policy_of=rule, tenant=TENANT, user=USER, dry_run=dry_run)
         orphans = place.sweep(days, dry_run=dry_run)
     if as_json:
         say_json(contract(done, orphans, dry_run=dry_run))

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from foldmark.budget import UNKNOWN_WINDOW
-from foldmark.cli.files import check_folder, write_whole
+from foldmark.cli.files import check_out, write_whole
+from foldmark.cli.options import Reading, window_of
 from foldmark.cli.place import Place, aimed, is_whole, read_policy, remembered, targeted
 from foldmark.cli.work import asides, bring, read_transcript
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
-from foldmark.errors import NotFound, PolicyError
+from foldmark.errors import NotFound
 from foldmark.events import Event, Paste, ToolResult
 from foldmark.importing import Brought
 from foldmark.joining import joined
@@ -55,11 +56,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     summarizer: Summarizer | None = None
 
 
-def compact_transcript(place: Place, path: Path, asked: Asked, *, format: str, strict: bool) -> Compaction:
+def compact_transcript(place: Place, path: Path, asked: Asked, reading: Reading) -> Compaction:
     """Bring the transcript in and make the next request. The target is for this time only."""
     given = _checked(asked)
     aim = {"target": "" if asked.target is None else str(asked.target)}
-    imported = read_transcript(path, format, strict, place.session)
+    imported = read_transcript(path, reading, place)
     form = by_name(asked.wire or imported.wire)
     chosen = given or place.policy_of(place.session or imported.session)
     opened, brought = bring(place, imported, chosen)
@@ -69,7 +70,7 @@ def compact_transcript(place: Place, path: Path, asked: Asked, *, format: str, s
     return _done(place, opened, asked, brought, form)
 
 
-def compact_session(place: Place, asked: Asked, *, scope: str = "", sees: str = "") -> Compaction:
+def compact_session(place: Place, asked: Asked) -> Compaction:
     """Compact the session of the database that is meant, and make its next request. What is not asked for (policy,
     target, window, wire) is as it was kept, so that it does what `plan` and `explain` say. Raises NotFound where there
     is no database either."""
@@ -82,7 +83,7 @@ def compact_session(place: Place, asked: Asked, *, scope: str = "", sees: str = 
         )
     meta = place.info().meta
     settled = targeted(given or aimed(meta, remembered(meta)), asked.target)
-    opened = place.open(scope=scope, sees=sees, summarizer=asked.summarizer, policy=settled)
+    opened = place.open(summarizer=asked.summarizer, policy=settled)
     form, told = _form(opened, asked.wire), _told(asked, given, opened)
     if told:
         opened.remember(told)
@@ -99,12 +100,11 @@ _NO_POLICY = (
 
 def _checked(asked: Asked) -> Policy | None:
     """The policy that is asked for. Raises PolicyError for what makes no sense, before anything is done."""
-    if asked.window is not None and asked.window < 1_000:
-        raise PolicyError(f"--window is {asked.window}; a context window has at least 1,000 tokens.")
+    window_of(asked.window)
     given = read_policy(asked.policy) if asked.policy else None
     targeted(given or Policy.coding(), asked.target)
     if asked.out:
-        check_folder(asked.out, "--out")
+        check_out(asked.out, "--out")
     return given
 
 

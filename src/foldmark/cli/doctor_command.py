@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import os
 import stat
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import msgspec
 
 from foldmark import doctor
-from foldmark.cli.files import check_folder, part_beside
+from foldmark.cli.files import check_out, part_beside, read_bytes
 from foldmark.cli.terminal import say, say_json
 from foldmark.errors import PolicyError
 
@@ -41,7 +40,7 @@ def check(
         raise PolicyError("--without-thinking says what the copy leaves out: name one with --repair OUT.")
     if repair is not None:
         _check_out(transcript, repair)
-    data = sys.stdin.buffer.read() if str(transcript) == "-" else transcript.read_bytes()
+    data = read_bytes(transcript)
     name = "standard input" if str(transcript) == "-" else transcript.name
     collects = gc.isenabled()
     gc.disable()  # the rows of a large file are kept to the end: a third of the time would go into looking at them
@@ -69,10 +68,8 @@ def tell(said: str | dict[str, Any]) -> None:
 
 
 def _check_out(transcript: Path, out: Path) -> None:
-    check_folder(out, "--repair")
     for path in (out, _beside(out)):
-        if path.is_dir():
-            raise PolicyError(f"--repair: {path} is a folder; name a file.")
+        check_out(path, "--repair")
         if path.exists() and not path.is_file():
             raise PolicyError(f"--repair: {path} is no regular file; name another one.")
         if path.exists() and transcript.exists() and path.samefile(transcript):

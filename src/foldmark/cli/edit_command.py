@@ -13,9 +13,9 @@ import typer
 from foldmark.changing import check_name
 from foldmark.checkpoint import Checkpoint, Item
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId, Window
-from foldmark.cli.output import print_scope
-from foldmark.cli.place import Place
+from foldmark.cli.options import AsJson, Window, window_of
+from foldmark.cli.output import print_chosen, print_scope
+from foldmark.cli.place import Place, ScopedPlace
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
 from foldmark.narrative import FIELDS
@@ -42,23 +42,22 @@ def edit(
     pin: Annotated[list[str] | None, typer.Option("--pin", help="Show this event verbatim, from now on.")] = None,
     unpin: Annotated[list[str] | None, typer.Option("--unpin", help="Cover this event again, from now on.")] = None,
     author: Annotated[str, typer.Option("--author", help="Whose hand it is; stands in the record.")] = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Change what the newest record tells, never its facts. Without a change it prints what is told, for --file."""
     with told(as_json):
-        opened = Place(db, session).open(scope=scope, sees=sees)
+        opened = place.open()
         newest = next(iter(opened.control.history()[-1:]), None)
         if newest is None or not newest.boundary:
-            raise PolicyError(f"Session {opened.name!r} has no record to edit yet: compact first.")
+            also = f", or `foldmark pin {pin[0]}` for the next one" if pin else ""
+            raise PolicyError(f"Session {opened.name!r} has no record to edit yet: compact first{also}.")
         report = _edited(opened, newest, set_ or (), file, pin or (), unpin or (), author)
         if report is None:
             print(json.dumps(narrative_json(newest), ensure_ascii=True, indent=2))
             return
-    _tell(opened, report, as_json)
+    _tell(place, opened, report, as_json)
 
 
 def undo(
@@ -67,17 +66,15 @@ def undo(
         typer.Option("--to", help="The compaction to bring back (2, compaction:2; 0: before any); default: the last."),
     ] = "",
     window: Window = None,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Take the newest compaction back, or return to an earlier one. Nothing is lost: an undo can be undone."""
     with told(as_json):
-        opened = Place(db, session).open(scope=scope, sees=sees)
-        report = opened.control.undo(int(to) if to.isdecimal() else to or None, window=window)
-    _tell(opened, report, as_json)
+        opened = place.open()
+        report = opened.control.undo(int(to) if to.isdecimal() else to or None, window=window_of(window))
+    _tell(place, opened, report, as_json)
 
 
 def narrative_json(made: Checkpoint) -> dict[str, Any]:
@@ -108,10 +105,11 @@ def report_json(opened: Session, report: Report) -> dict[str, Any]:
     }
 
 
-def _tell(opened: Session, report: Report, as_json: bool) -> None:
+def _tell(place: Place, opened: Session, report: Report, as_json: bool) -> None:
     if as_json:
         say_json(report_json(opened, report))
         return
+    print_chosen(place)
     print_scope(opened.key)
     say(report.text)
     if report.before != report.after:

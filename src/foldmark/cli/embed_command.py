@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from foldmark.cli.embedders import EmbedderName, embedder_of
 from foldmark.cli.endings import INTERRUPTED, told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say, say_json, terminal, whoever_reads
 from foldmark.embedding import Embedder
@@ -37,19 +37,19 @@ def embed(
     limit: Annotated[
         int | None, typer.Option("--limit", help="How many pieces at most, the oldest first; default: all.", min=1)
     ] = None,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
+    *,
+    place: Place,
     as_json: AsJson = False,
 ) -> None:
     """Give vectors to what has none yet, for searches with the same --embedder. Each batch is kept at once: stopped at
     any time, the same command goes on from there."""
     with told(as_json):
-        if all and session:
+        if all and place.session:
             raise PolicyError("--all takes all sessions and --session one: name one of them.")
         chosen = embedder_of(embedder)
         if chosen is None:
             raise PolicyError("--embedder is empty: say whose vectors to make, minilm for example.")
-        opened = Place(db, session).open(embedder=chosen)
+        opened = place.open(embedder=chosen)
         made = make(opened, chosen, "user" if all else "session", limit)
     whose = "" if all else opened.name
     whoever_reads(lambda: _tell(made, chosen, whose, as_json))

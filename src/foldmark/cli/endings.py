@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from foldmark.cli.terminal import say_json, terminal, whoever_reads
-from foldmark.errors import BudgetExceeded, EmbedderFailed, FoldmarkError, SummaryError
+from foldmark.errors import BudgetExceeded, EmbedderFailed, FoldmarkError, PolicyError, SummaryError
 
 EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffective": 3, "failed": 4}
 """0 done or nothing to do · 2 bad input · 3 ineffective (due, and nothing could be gained) · 4 failed."""
@@ -22,15 +22,22 @@ def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:
     failed, 2 when the input was bad. A closed pipe is neither."""
     if isinstance(error, BrokenPipeError):
         raise error
-    message = str(error)
-    if isinstance(error, OSError):
-        message = f"{error.filename or 'the file'} cannot be read or written: {error.strerror or error}."
+    message = _of_file(error) if isinstance(error, OSError) else str(error)
     code = 4 if isinstance(error, BudgetExceeded | EmbedderFailed | SummaryError) else 2
     if as_json:
         outcome = {"outcome": "failed"} if code == 4 else {}
         whoever_reads(lambda: say_json({**outcome, "error": type(error).__name__, "message": message}))
     terminal(errors=True).tell(f"foldmark: {message}", "red")
     raise typer.Exit(code)
+
+
+def _of_file(error: OSError) -> str:
+    name = error.filename or "the file"
+    if isinstance(error, FileNotFoundError):
+        return f"No such file: {name}. Look at its name and folder."
+    if isinstance(error, IsADirectoryError):
+        return f"Is a directory: {name}. Name a file in it."
+    return f"{name} cannot be read or written: {error.strerror or error}."
 
 
 @contextmanager
@@ -40,3 +47,11 @@ def told(as_json: bool = False) -> Iterator[None]:
         yield
     except (FoldmarkError, OSError) as error:
         fail(error, as_json)
+
+
+def agreed(question: str, otherwise: str) -> bool:
+    """Whether a person agrees to an erasure. Raises PolicyError where nobody answers; it says `otherwise` then."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort as error:
+        raise PolicyError(f"nobody answered, so {otherwise}; --yes erases without asking.") from error

@@ -11,9 +11,9 @@ from typing import Any
 from rich.table import Table
 
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.output import attempt_json, cell
-from foldmark.cli.place import Place, whose
+from foldmark.cli.place import ScopedPlace, whose
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.control import Compaction
 from foldmark.control.past import Totals, totals
@@ -23,16 +23,10 @@ from foldmark.reports import Attempt, summed
 from foldmark.session import Session
 
 
-def history(
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
-    as_json: AsJson = False,
-) -> None:
+def history(*, place: ScopedPlace, as_json: AsJson = False) -> None:
     """Every compaction of a session and every attempt at one: why, how large, by whom, from which, at what cost."""
     with told(as_json):
-        opened = Place(db, session).open(scope=scope, sees=sees)
+        opened = place.open()
         attempts = opened.control.attempts()
         found = opened.control.compactions()
         total = of_all_scopes(opened)

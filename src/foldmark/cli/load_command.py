@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.output import event_json, event_text, print_chosen, ranged
-from foldmark.cli.place import Place
+from foldmark.cli.place import ScopedPlace
 from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.errors import PolicyError
 from foldmark.retrieval import Loaded
@@ -23,18 +23,14 @@ def load(
     call: Annotated[str, typer.Option("--call", help="A tool call by its id, with its result; in place of REF.")] = "",
     lines: Annotated[str, typer.Option("--lines", help="Line range, e.g. 10-40.")] = "",
     bytes: Annotated[str, typer.Option("--bytes", help="Byte range, e.g. 0-4096.")] = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Open a ref: an event, lines of an artifact, a tool call, or everything a compaction covers."""
     with told(as_json):
         address = ranged(_address(ref, call, lines or bytes), lines, bytes)
-        place = Place(db, session)
-        opened = place.open(scope=scope, sees=sees)
-        loaded = opened.load(address, before=before, after=after, by="rounds" if rounds else "events")
+        loaded = place.open().load(address, before=before, after=after, by="rounds" if rounds else "events")
     if as_json:
         say_json(loaded_json(loaded))
     else:

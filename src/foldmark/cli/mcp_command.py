@@ -10,8 +10,7 @@ import typer
 
 from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
-from foldmark.cli.place import Place, whose
+from foldmark.cli.place import ScopedPlace, whose
 from foldmark.cli.terminal import terminal
 from foldmark.errors import PolicyError
 from foldmark.seeking import Reach
@@ -28,10 +27,8 @@ def mcp(
         Reach, typer.Option("--reach", help="How far a search and a ref may go: session, children or user.")
     ] = "children",
     embedder: EmbedderName = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
 ) -> None:
     """Serve search and load to an agent over MCP. With --http the token in FOLDMARK_MCP_TOKEN guards it."""
     with told(False):
@@ -39,9 +36,9 @@ def mcp(
         chosen = embedder_of(embedder)
         if note := note_of(chosen):
             terminal(errors=True).tell(f"note: {note}", "yellow")
-        opened = Place(db, session).open(scope=scope, sees=sees, embedder=chosen)
+        opened = place.open(embedder=chosen)
         server = serving.recall_server(opened, reach=reach)
-        served = f"serving session {whose(opened.key)} of {db} (reach: {reach})"
+        served = f"serving session {whose(opened.key)} of {place.db} (reach: {reach})"
         if http:
             token = os.environ.get(TOKEN, "")
             app = _guarded(serving, server, host, token)

@@ -1,7 +1,10 @@
-"""Options that several commands share: one name, one sentence. Knows nothing of what commands do with them."""
+"""Options that several commands share: one name, one sentence; a dataclass is several that belong together
+(`foldmark.cli.commands`). Knows nothing of what commands do with them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,31 +19,6 @@ DEFAULT_DB = Path("foldmark.db")
 WIRE_NAMES = ", ".join(wire.NAME for wire in (*WIRES, *VARIANTS))
 
 
-def named(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
-    """A name as it was given. An empty one is no name: what was meant to be named must not become the newest."""
-    given = context.get_parameter_source(parameter.name or "")
-    if not value and given is not None and given.name != "DEFAULT":
-        raise typer.BadParameter(
-            "it is empty (an unset variable of the shell?). `foldmark sessions` lists sessions, `foldmark scopes` the "
-            "scopes of one."
-        )
-    return value
-
-
-def only_of_files(format: str, strict: bool) -> None:
-    """Raises PolicyError for options that say how a transcript is read, where there is none."""
-    if strict or format != "auto":
-        raise PolicyError("--format and --strict say how a transcript is read: name a transcript, or leave them out.")
-
-
-def no_scope_of_files(scope: str, sees: str) -> None:
-    """Raises PolicyError for options that choose inside a session, where a file is named."""
-    if scope or sees:
-        raise PolicyError(
-            "--scope and --sees choose inside a session of the database; a file is taken whole: import it first."
-        )
-
-
 Transcript = Annotated[Path, typer.Argument(help="A transcript file, or - for standard input.")]
 Db = Annotated[Path, typer.Option("--db", help="The database file.")]
 SessionId = Annotated[
@@ -48,14 +26,11 @@ SessionId = Annotated[
     typer.Option(
         "--session",
         help="Session id, or how only one begins; default: the transcript's, else the newest.",
-        callback=named,
     ),
 ]
 ScopeKey = Annotated[
     str,
-    typer.Option(
-        "--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's.", callback=named
-    ),
+    typer.Option("--scope", help="Key of a scope (`foldmark scopes` lists them); default: the whole session's."),
 ]
 ScopeSees = Annotated[
     str,
@@ -77,6 +52,15 @@ Window = Annotated[
         "--window", help="The model's context window in tokens; default: the policy's, else the last one, else 128000."
     ),
 ]
+
+
+def window_of(asked: int | None) -> int | None:
+    """The window that was asked for. Raises PolicyError for one that no model has."""
+    if asked is not None and asked < 1_000:
+        raise PolicyError(f"--window is {asked}; a context window has at least 1,000 tokens.")
+    return asked
+
+
 Target = Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")]
 Focus = Annotated[
     str, typer.Option("--focus", help="What matters now: its words raise what belongs to it; it chooses nothing.")
@@ -96,3 +80,26 @@ SummarizerName = Annotated[str, typer.Option("--summarizer", help=SUMMARIZER_HEL
 SummaryWindow = Annotated[
     int | None, typer.Option("--summary-window", help="Context window of the summary model in tokens.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a transcript is read."""
+
+    format: Format = "auto"
+    strict: Strict = False
+
+    def must_be_unsaid(self) -> None:
+        """Raises PolicyError where one of them was given, and there is no transcript."""
+        if self.strict or self.format != "auto":
+            raise PolicyError(
+                "--format and --strict say how a transcript is read: name a transcript, or leave them out."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """Which model writes the narrative."""
+
+    summarizer: SummarizerName = ""
+    summary_window: SummaryWindow = None

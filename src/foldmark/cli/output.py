@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text as Text_
 
-from foldmark.cli.place import Place, is_whole, whose
+from foldmark.cli.place import Database, Place, is_whole, whose
 from foldmark.cli.terminal import Terminal, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
@@ -23,7 +23,9 @@ from foldmark.store import Key
 
 
 def ranged(ref: str, lines: str, bytes_: str) -> str:
-    """The ref with a line or byte range behind it. Raises PolicyError for an ill-formed range."""
+    """The ref with a line or byte range behind it. Raises PolicyError for an ill-formed range, and for both."""
+    if lines and bytes_:
+        raise PolicyError("--lines and --bytes both say which part of a body: name one of them.")
     for text, letter in ((lines, "L"), (bytes_, "B")):
         if text:
             if not re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", text):
@@ -139,7 +141,11 @@ def cell(text: str) -> Text_:
     return Text_(visible(text))
 
 
-def print_sessions(rows: Sequence[dict[str, Any]]) -> None:
+def print_sessions(place: Database, rows: Sequence[dict[str, Any]]) -> None:
+    """A table, newest first."""
+    if not rows:
+        terminal().tell(place.nothing)
+        return
     table = Table(box=None, pad_edge=False)
     for column in ("session", "kind", "events", "title"):
         table.add_column(column, justify="right" if column == "events" else "left")

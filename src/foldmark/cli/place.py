@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
 from foldmark.artifacts import FileArtifacts
+from foldmark.cli.files import check_database
+from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.embedding import Embedder
 from foldmark.errors import NotFound, PolicyError
 from foldmark.policy import PRESETS, Policy
@@ -24,68 +27,25 @@ LONGEST_WRITE_SECONDS = 3_600
 """A file that is still unfinished after so long has lost its writer."""
 
 
-class Place:
-    """A database file and the session meant; opens them when asked and says clearly when they are not there."""
+@dataclass(kw_only=True)
+class Database:
+    """A database file; opened when asked, and said clearly when it is not there. Each class below adds options of what
+    is meant inside it (`foldmark.cli.commands`)."""
 
-    def __init__(self, db: Path, session: str, *, exact: bool = False) -> None:
-        """`session` is a name or the beginning of one, with `exact` a whole name; empty for the newest."""
-        self.db, self.session, self.exact = db, session, exact
-        self.chosen = ""
-        """Which session was taken where none was named and there are several; empty else, and before it is opened."""
-        self._store: SQLiteStore | None = None
+    db: Db = field(default=DEFAULT_DB, kw_only=False)
+    _store: SQLiteStore | None = field(default=None, init=False)
 
     def store(self, *, create: bool = False) -> SQLiteStore:
+        """The store. Raises NotFound where there is none (not with `create`), PolicyError for what is no database."""
         if self._store is None:
-            if not create and not self.db.exists():
-                raise NotFound(
-                    str(self.db),
-                    f"There is no database {self.db}. `foldmark import TRANSCRIPT` makes one; --db names another.",
-                )
+            check_database(self.db, create=create)
             self._store = SQLiteStore(self.db)
         return self._store
 
-    def open(
-        self, *, scope: str = "", sees: str = "", summarizer: Summarizer | None = None, policy: Policy | None = None,
-        embedder: Embedder | None = None, observer: Observer | None = None,
-    ) -> Session:  # fmt: skip
-        """The session meant, under the policy it was last compacted with (or under `policy`), as that scope sees it (by
-        default the whole). Raises NotFound, PolicyError."""
-        info = self.info()
-        key = _scope_of(self.store(), Key(session=info.session, tenant=TENANT, user=USER), scope, _sees(sees))
-        return Session(
-            info.session, store=self.store(), policy=policy or aimed(info.meta, remembered(info.meta)),
-            summarizer=summarizer, scope=key.scope, sees=key.sees, embedder=embedder, observer=observer,
-        )  # fmt: skip
-
-    def info(self) -> SessionInfo:
-        """The row of the session meant: the one named, else the newest that is no sub-agent. The beginning of a name is
-        enough where only one begins so. Raises NotFound."""
-        known = {info.session: info for info in self.store().sessions(TENANT, USER)}
-        if not known:
-            raise NotFound(str(self.db), f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in.")
-        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
-        name = self.session or (lines or list(known))[0]
-        if not self.session and len(known) > 1:
-            self.chosen = f"session {name}, the newest of {len(known)}; --session names another"
-        return known[name if name in known else self._begun(name, list(known))]
-
-    def _begun(self, start: str, known: list[str]) -> str:
-        """The only session whose name begins so; of a main line and its sub-agents the main line. Raises NotFound."""
-        found = [] if self.exact else [name for name in known if name.startswith(start)]
-        main = min(found, key=len, default="")
-        if found and all(name == main or name.startswith(f"{main}/") for name in found):
-            return main
-        if found:
-            said = f"{self.db} holds {len(found)} sessions that begin with {start!r}: {_some(found)}. Write more of it."
-            raise NotFound(start, said)
-        near = get_close_matches(start, known, _MOST_NAMES, 0.5)
-        others = [*near, *(name for name in known if name not in near)]
-        raise NotFound(start, f"{self.db} holds no session {start!r}. It holds: {_some(others)}.")
-
-    def policy_of(self, session: str) -> Policy:
-        """The policy kept with a session, else `coding`."""
-        known = {info.session: info for info in self.store(create=True).sessions(TENANT, USER)}
-        return remembered(known[session].meta if session in known else {})
+    @property
+    def nothing(self) -> str:
+        """What is said of a database without a session."""
+        return f"{self.db} holds no session yet. `foldmark import TRANSCRIPT` brings one in."
 
     def rows(self) -> list[dict[str, Any]]:
         return [
@@ -112,6 +72,85 @@ class Place:
         if isinstance(store.artifacts, FileArtifacts):
             store.artifacts.sweep(TENANT, before=min(before, now - LONGEST_WRITE_SECONDS))
         return store.artifacts.delete(TENANT, orphans, before=before)
+
+
+@dataclass(kw_only=True)
+class Place(Database):
+    """A database file and the session meant: a name or the beginning of one (with `exact` a whole name), empty for the
+    newest."""
+
+    session: SessionId = field(default="", kw_only=False)
+    exact: bool = False
+    chosen: str = field(default="", init=False)
+    """Which session was taken where none was named and there are several; empty else, and before it is opened."""
+
+    def open(
+        self, *, summarizer: Summarizer | None = None, policy: Policy | None = None, embedder: Embedder | None = None,
+        observer: Observer | None = None,
+    ) -> Session:  # fmt: skip
+        """The session meant, under the policy it was last compacted with (or under `policy`), as the scope sees it that
+        is meant. Raises NotFound, PolicyError."""
+        info = self.info()
+        key = self._key(Key(session=info.session, tenant=TENANT, user=USER))
+        return Session(
+            info.session, store=self.store(), policy=policy or aimed(info.meta, remembered(info.meta)),
+            summarizer=summarizer, scope=key.scope, sees=key.sees, embedder=embedder, observer=observer,
+        )  # fmt: skip
+
+    def _key(self, whole: Key) -> Key:
+        return whole
+
+    def info(self) -> SessionInfo:
+        """The row of the session meant: the one named, else the newest that is no sub-agent. The beginning of a name is
+        enough where only one begins so. Raises NotFound."""
+        known = {info.session: info for info in self.store().sessions(TENANT, USER)}
+        if not known:
+            raise NotFound(str(self.db), self.nothing)
+        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
+        name = self.session or (lines or list(known))[0]
+        if not self.session and len(known) > 1:
+            self.chosen = f"session {name}, the newest of {len(known)}; --session names another"
+        return known[name if name in known else self._begun(name, list(known))]
+
+    def _begun(self, start: str, known: list[str]) -> str:
+        """The only session whose name begins so; of a main line and its sub-agents the main line. Raises NotFound."""
+        found = [] if self.exact else [name for name in known if name.startswith(start)]
+        main = min(found, key=len, default="")
+        if found and all(name == main or name.startswith(f"{main}/") for name in found):
+            return main
+        if found:
+            said = f"{self.db} holds {len(found)} sessions that begin with {start!r}: {_some(found)}. Write more of it."
+            raise NotFound(start, said)
+        near = get_close_matches(start, known, _MOST_NAMES, 0.5)
+        others = [*near, *(name for name in known if name not in near)]
+        raise NotFound(start, f"{self.db} holds no session {start!r}. It holds: {_some(others)}.")
+
+    def holds(self, session: str) -> bool:
+        """Whether there is a database with that session."""
+        return self.db.is_file() and any(info.session == session for info in self.store().sessions(TENANT, USER))
+
+    def policy_of(self, session: str) -> Policy:
+        """The policy kept with a session, else `coding`."""
+        known = {info.session: info for info in self.store(create=True).sessions(TENANT, USER)}
+        return remembered(known[session].meta if session in known else {})
+
+
+@dataclass(kw_only=True)
+class ScopedPlace(Place):
+    """A database file, the session meant and the scope inside it, by default the whole."""
+
+    scope: ScopeKey = field(default="", kw_only=False)
+    sees: ScopeSees = field(default="", kw_only=False)
+
+    def _key(self, whole: Key) -> Key:
+        return _scope_of(self.store(), whole, self.scope, _sees(self.sees))
+
+    def must_be_whole(self) -> None:
+        """Raises PolicyError where a scope was given, and a file is named."""
+        if self.scope or self.sees:
+            raise PolicyError(
+                "--scope and --sees choose inside a session of the database; a file is taken whole: import it first."
+            )
 
 
 def _some(names: Sequence[str]) -> str:

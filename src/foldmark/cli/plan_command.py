@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,31 +13,13 @@ import typer
 
 from foldmark.cli.compacting import idle, money_json
 from foldmark.cli.endings import told
-from foldmark.cli.options import (
-    DEFAULT_DB,
-    AsJson,
-    Db,
-    Focus,
-    Format,
-    PolicyName,
-    ScopeKey,
-    ScopeSees,
-    SessionId,
-    Strict,
-    SummarizerName,
-    SummaryWindow,
-    Target,
-    Upto,
-    Window,
-    no_scope_of_files,
-    only_of_files,
-)
-from foldmark.cli.place import Place, aimed, read_policy, remembered, targeted, whose
+from foldmark.cli.options import AsJson, Focus, PolicyName, Reading, Target, Upto, Window, Writer, window_of
+from foldmark.cli.place import Place, ScopedPlace, aimed, read_policy, remembered, targeted, whose
 from foldmark.cli.summarizers import summarizer_of
 from foldmark.cli.terminal import say, say_json
 from foldmark.cli.work import read_transcript
 from foldmark.control import Asks, Listed, Plan, Preview
-from foldmark.errors import NotFound, PolicyError
+from foldmark.errors import NotFound
 from foldmark.importing import bring_in
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
@@ -57,46 +40,49 @@ Force = Annotated[
 Ids = Annotated[bool, typer.Option("--ids", help="List every event that goes, is kept or stays.")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Aim:
+    """Which compaction is looked at."""
+
+    window: Window = None
+    target: Target = None
+    policy: PolicyName = None
+    force: Force = False
+    focus: Focus = ""
+    upto: Upto = ""
+
+
 def plan(
     transcript: Planned = None,
-    window: Window = None,
-    target: Target = None,
-    policy: PolicyName = None,
-    force: Force = False,
-    focus: Focus = "",
-    upto: Upto = "",
+    *,
+    aim: Aim,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show the text of the checkpoint too; `foldmark preview` is the same.")
     ] = False,
     ids: Ids = False,
-    summarizer: SummarizerName = "",
-    summary_window: SummaryWindow = None,
-    format: Format = "auto",
-    strict: Strict = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    writer: Writer,
+    reading: Reading,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """What a compaction would do now: what goes and stays, sizes, price, cache. Nothing is written, nobody is asked."""
     with told(as_json):
-        given = read_policy(policy) if policy else None
-        targeted(given or Policy.coding(), target)  # what makes no sense is told before anything is read
-        asked, place = summarizer_of(summarizer, summary_window), Place(db, session)
+        given = read_policy(aim.policy) if aim.policy else None
+        targeted(given or Policy.coding(), aim.target)  # what makes no sense is told before anything is read
+        asked = summarizer_of(writer.summarizer, writer.summary_window)
         if transcript:
-            no_scope_of_files(scope, sees)
-            rules = targeted(given or Policy.coding(), target)
-            opened = outside(transcript, rules, format=format, strict=strict, session=session, summarizer=asked)
+            place.must_be_whole()
+            rules = targeted(given or Policy.coding(), aim.target)
+            opened = outside(transcript, rules, reading, place, summarizer=asked)
         else:
-            only_of_files(format, strict)
+            reading.must_be_unsaid()
             meta = place.info().meta
-            rules = targeted(given or aimed(meta, remembered(meta)), target)
-            opened = place.open(scope=scope, sees=sees, summarizer=asked, policy=rules)
+            rules = targeted(given or aimed(meta, remembered(meta)), aim.target)
+            opened = place.open(summarizer=asked, policy=rules)
         look = opened.control.preview if preview else opened.control.plan
-        found = look(force=force, focus=focus, upto=upto, window=_window(window))
-        coming = _coming(opened, rules, window) if found.outcome == "not_due" else None
-    unused = idle(upto, found.outcome, force)
+        found = look(force=aim.force, focus=aim.focus, upto=aim.upto, window=window_of(aim.window))
+        coming = _coming(opened, rules, aim.window) if found.outcome == "not_due" else None
+    unused = idle(aim.upto, found.outcome, aim.force)
     if as_json:
         say_json(contract(opened.key, found, coming, unused))
     else:
@@ -105,37 +91,24 @@ def plan(
 
 def preview(
     transcript: Planned = None,
-    window: Window = None,
-    target: Target = None,
-    policy: PolicyName = None,
-    force: Force = False,
-    focus: Focus = "",
-    upto: Upto = "",
+    *,
+    aim: Aim,
     ids: Ids = False,
-    summarizer: SummarizerName = "",
-    summary_window: SummaryWindow = None,
-    format: Format = "auto",
-    strict: Strict = False,
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    writer: Writer,
+    reading: Reading,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """What a compaction would do now, and the text of the checkpoint it would write: `plan --preview`."""
-    plan(
-        transcript, window=window, target=target, policy=policy, force=force, focus=focus, upto=upto, preview=True,
-        ids=ids, summarizer=summarizer, summary_window=summary_window, format=format, strict=strict, db=db,
-        session=session, scope=scope, sees=sees, as_json=as_json,
-    )  # fmt: skip
+    plan(transcript, aim=aim, preview=True, ids=ids, writer=writer, reading=reading, place=place, as_json=as_json)
 
 
 def outside(
-    transcript: Path, policy: Policy | None, *, format: str, strict: bool, session: str, summarizer: Summarizer | None
+    transcript: Path, policy: Policy | None, reading: Reading, place: Place, *, summarizer: Summarizer | None
 ) -> Session:
     """The session of a transcript (or the one of its sub-agents that is named), in memory: nothing of it comes into a
     database. Raises NotFound."""
-    imported = read_transcript(transcript, format, strict, session)
+    session, imported = place.session, read_transcript(transcript, reading, place)
     store = MemoryStore()
     opened, _ = bring_in(imported, store, policy)
     known = [info.session for info in store.sessions(opened.key.tenant, opened.key.user)]
@@ -160,12 +133,6 @@ def _coming(opened: Session, rules: Policy, window: int | None) -> tuple[int, st
     return asked.next_compaction()
 
 
-def _window(window: int | None) -> int | None:
-    if window is not None and window < 1_000:
-        raise PolicyError(f"--window is {window}; a context window has at least 1,000 tokens.")
-    return window
-
-
 # -- JSON values
 
 
@@ -186,6 +153,7 @@ def contract(key: Key, found: Plan, coming: tuple[int, str] | None, unused: Sequ
         "boundary": event_ref(found.boundary) if found.boundary else None,
         "compaction": compaction_ref(found.version) if found.version else None,
         "before_tokens": found.before,
+        "sent_tokens": found.sent,
         "after_tokens": found.after,
         "target_tokens": found.target or None,
         "told_tokens": found.told,

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from foldmark.cli.endings import told
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.output import cell
 from foldmark.cli.place import Place
 from foldmark.cli.terminal import say, say_json, terminal
@@ -17,10 +17,10 @@ from foldmark.session import Session
 from foldmark.store import Key, Work
 
 
-def scopes(db: Db = DEFAULT_DB, session: SessionId = "", as_json: AsJson = False) -> None:
+def scopes(*, place: Place, as_json: AsJson = False) -> None:
     """The scopes of a session that exist (requested, enlisted or compacted), and how far each is compacted."""
     with told(as_json):
-        opened = Place(db, session).open()
+        opened = place.open()
         works = {work.key: work for work in opened.store.works(opened.key)}
         rows = [row_of(opened, key, works.get(key)) for key in opened.store.scopes(opened.key)]
     if as_json:

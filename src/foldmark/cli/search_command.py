@@ -12,9 +12,9 @@ from foldmark import moments
 from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
 from foldmark.cli.nothing_found import nothing_found
-from foldmark.cli.options import DEFAULT_DB, AsJson, Db, ScopeKey, ScopeSees, SessionId
+from foldmark.cli.options import AsJson
 from foldmark.cli.output import print_chosen, print_scope
-from foldmark.cli.place import Place
+from foldmark.cli.place import ScopedPlace
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.errors import PolicyError
 from foldmark.reports import Looked, Observation
@@ -54,10 +54,8 @@ def search(
     since: Annotated[str, typer.Option("--since", help=f"{_WHEN} What has no date is left out.")] = "",
     until: Annotated[str, typer.Option("--until", help="The same, to its end.")] = "",
     embedder: EmbedderName = "",
-    db: Db = DEFAULT_DB,
-    session: SessionId = "",
-    scope: ScopeKey = "",
-    sees: ScopeSees = "",
+    *,
+    place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """Find events and artifacts of the session, also those no request holds any more."""
@@ -67,8 +65,7 @@ def search(
             raise PolicyError("search: say what to look for, or limit it: --role, --tool, --file, --since and others.")
         seen: list[Observation] = []
         chosen = embedder_of(embedder)
-        place = Place(db, session)
-        opened = place.open(scope=scope, sees=sees, embedder=chosen, observer=seen.append)
+        opened = place.open(embedder=chosen, observer=seen.append)
         hits = opened.search(words, limit=limit, where=where, **limits)
         vain = [] if hits or as_json else nothing_found(opened, words, where, limits)
     for note in (note_of(chosen), *(one.remark for one in seen if isinstance(one, Looked))):

@@ -21,8 +21,10 @@ HELP = "Who writes the narrative: openai:NAME, anthropic:NAME or gguf:FILE; seve
 def summarizer_of(text: str, window: int | None = None) -> Summarizer | None:
     """The summarizer of an option, None for an empty one. `window` is the context window of its models.
 
-    Raises PolicyError for an unknown form, a package that is not installed, a missing key or file.
+    Raises PolicyError for an unknown form, a package that is not installed, a missing key or file, a window of nobody.
     """
+    if window is not None and not text:
+        raise PolicyError("--summary-window is of a summary model: name one with --summarizer.")
     names = [name.strip() for name in text.split(",") if name.strip()]
     return Summarizer(models=tuple(_model(name, window) for name in names)) if names else None
 

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+UNWRITTEN = 2
+"""Exit code of a command whose output cannot be written (a full disk)."""
 _CONTROLS = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
 _TURNS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _VISIBLE: dict[int, str] = {code: f"\\x{code:02x}" for code in _CONTROLS} | {code: f"\\u{code:04x}" for code in _TURNS}
@@ -72,26 +74,44 @@ def whoever_reads(tell: Callable[[], None]) -> None:
 
 def run(command: Callable[[], None]) -> NoReturn:
     """Run a command and end with its exit code, so that no encoding and no closed pipe (`foldmark show | head`) ends in
-    a traceback. A reader that closed the pipe read what was asked for: that is no failure."""
+    a traceback, nor an output that takes no more. A reader that closed the pipe read what was asked for: that is no
+    failure."""
+    _reopen()
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     code: Any = 0
     try:
-        command()
-    except BrokenPipeError:
-        _close_output()
-    except SystemExit as done:
-        # The command line makes code 1 of a closed pipe.
-        if isinstance(done.__context__, BrokenPipeError):
-            _close_output()
-        else:
-            code = done.code
-    try:
+        code = _code_of(command)
         sys.stdout.flush()
     except BrokenPipeError:
         _close_output()
+    except OSError as error:
+        _close_output()
+        said = f"foldmark: standard output cannot be written: {error.strerror or error}."
+        with contextlib.suppress(OSError):
+            terminal(errors=True).tell(said, "red")
+        code = UNWRITTEN
     sys.exit(code)
+
+
+def _code_of(command: Callable[[], None]) -> Any:
+    """Run a command; its exit code. Raises OSError where it cannot print."""
+    try:
+        command()
+    except SystemExit as done:
+        # The command line makes code 1 of a closed pipe.
+        if isinstance(done.__context__, BrokenPipeError):
+            raise done.__context__ from None
+        return done.code
+    return 0
+
+
+def _reopen() -> None:
+    """Where a stream was closed before (`>&-`), what is told goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _close_output() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from foldmark import importers
+from foldmark.cli.files import read_bytes
+from foldmark.cli.options import Reading
 from foldmark.cli.place import Place, read_policy, remembered
 from foldmark.drafts import Request, payload_bytes
 from foldmark.errors import NotFound, WireError
@@ -26,10 +27,18 @@ from foldmark.session import Session
 from foldmark.wire import by_name
 
 
-def read_transcript(path: Path, format: str, strict: bool, session: str) -> importers.Imported:
-    """Read one session out of a transcript file. With several inside, `session` chooses; else the longest."""
-    data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    found = importers.read(data, format=format, name=path.name, strict=strict)
+def read_transcript(path: Path, reading: Reading, place: Place) -> importers.Imported:
+    """Read one session out of a transcript file. With several inside, `--session` chooses; else the longest. Raises
+    NotFound also for what is the name of a session of the database."""
+    session = place.session
+    try:
+        data = read_bytes(path)
+    except FileNotFoundError as error:
+        if place.holds(str(path)):
+            said = f"No such file: {path}. {place.db} holds a session of that name: --session {path}, without a file."
+            raise NotFound(str(path), said) from error
+        raise
+    found = importers.read(data, format=reading.format, name=path.name, strict=reading.strict)
     if not found:
         raise WireError(str(path), "no session in this file")
     if len(found) == 1:
@@ -75,8 +84,9 @@ def _record(place: Place, imported: importers.Imported, policy: Policy, session:
         )  # fmt: skip
 
 
-def import_transcript(place: Place, path: Path, *, policy: str | None, format: str, strict: bool) -> dict[str, Any]:
-    imported = read_transcript(path, format, strict, place.session)
+def import_transcript(place: Place, path: Path, reading: Reading, *, policy: str | None) -> dict[str, Any]:
+    """Bring a transcript in under a policy (None: the session's own); what `--json` prints of it."""
+    imported = read_transcript(path, reading, place)
     chosen = read_policy(policy) if policy else place.policy_of(place.session or imported.session)
     opened, brought = bring(place, imported, chosen)
     settled = chosen if policy else remembered(opened.info.meta, chosen)

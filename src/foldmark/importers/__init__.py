@@ -99,11 +99,11 @@ def _refusal(document: Document, chosen: Format | None) -> str:
     if chosen is not None and chosen.is_text:
         return f"is JSON, and {chosen.name} files are plain text; choose another format."
     if not document.text:
-        return f"is in no format we know ({names}); name one with format=."
+        return f"is in no format we know ({names}); name one with format= (on the command line --format)."
     found = f"is neither JSON nor JSON lines ({document.reason})"
     if chosen is not None:
         return f"{found}, and {chosen.name} files are one of these."
-    return f"{found}, nor text in a format we know ({names}); name one with format=."
+    return f"{found}, nor text in a format we know ({names}); name one with format= (on the command line --format)."
 
 
 def _named_apart(found: list[Imported]) -> list[Imported]:
