@@ -11,6 +11,8 @@ import argparse
 import random
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -240,6 +242,26 @@ def loads(store: SQLiteStore, questions: Sequence[tuple[Key, str]]) -> None:
     row("load of a hit with two events each side", warm)
 
 
+_FIRST = """
+import sys, time
+from foldmark import Session, SQLiteStore
+path, session, tenant, user, ref = sys.argv[1:]
+wall, cpu = time.perf_counter(), time.process_time()
+Session(session, store=SQLiteStore(path), tenant=tenant, user=user, create=False).load(ref, before=2, after=2)
+print(1_000 * (time.perf_counter() - wall), 1_000 * (time.process_time() - cpu))
+"""
+
+
+def first_loads(path: Path, events: int) -> None:
+    """Each in a process of its own that knows nothing yet; its imports are not counted."""
+    key, times = key_of(0), []
+    for place in range(1, 11):
+        asked_for = [str(path), key.session, key.tenant, key.user, f"event:{place * events // 11}"]
+        run = subprocess.run([sys.executable, "-c", _FIRST, *asked_for], capture_output=True, text=True, check=True)
+        times.append(Took(*map(float, run.stdout.split())))
+    row("load of an event with two events each side, first of a new process", times)
+
+
 def records(store: SQLiteStore, questions: Sequence[tuple[Key, str]]) -> None:
     """One event a call; the same session again, as an agent does."""
     writer, times = Writer(13), []
@@ -268,6 +290,7 @@ def one_long_session(folder: Path, events: int, count: int) -> None:
         build(path, Size(events, 1))
     print(f"\none session of {events:,} events", end="")
     measure(path, Size(events, 1), count)
+    first_loads(path, events)
 
 
 def main() -> None:

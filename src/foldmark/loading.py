@@ -122,18 +122,31 @@ def _body(store: Store, artifacts: Artifacts, key: Key, address: Ref, reach: Rea
 def _call(store: Store, key: Key, address: Ref, reach: Reach | None) -> Place:
     """The newest call of an id with its result. The id of a call in another session is followed by `@` and that
     session."""
-    log = store.log(key)
-    made = next((event for event in reversed(log) if any(call.id == address.name for call in event.calls)), None)
+    made, answer = _made(store, key, address.name)
     name, _, session = address.name.rpartition("@")
     if made is None and name:
         key = _key_of(store, key, session, str(address), reach)
         return _call(store, key, Ref("call", name, session), reach)
     if made is None:
-        raise NotFound(str(address), f"No tool call with the id {address.name!r} was made here.")
-    answers = (event for event in log if event.seq > made.seq and event.result)
-    answer = next((event for event in answers if event.result and event.result.call_id == address.name), None)
+        missing = f"No tool call with the id {address.name!r} was made here."
+        raise NotFound(str(address), f"{missing} A search by the name of the tool brings those that were.")
     body = _body_ref(answer, address.session) if answer else ""
     return Place(address, key, events=(made, answer) if answer else (made,), next=body)
+
+
+def _made(store: Store, key: Key, call_id: str) -> tuple[Event | None, Event | None]:
+    """The newest step that makes a call of this id, and the first result of it behind that. Looked for from the end, in
+    growing steps: what is asked for is seldom far back, and a long log is not read for it."""
+    last, step = store.info(key).head, 256
+    answer = None
+    while last > 0:
+        for event in reversed(store.log(key, max(1, last - step + 1), last)):
+            if event.result and event.result.call_id == call_id:
+                answer = event
+            elif any(call.id == call_id for call in event.calls):
+                return event, answer
+        last, step = last - step, step * 4
+    return None, None
 
 
 def _several(store: Store, key: Key, address: Ref, limit: int) -> Place:
@@ -141,11 +154,38 @@ def _several(store: Store, key: Key, address: Ref, limit: int) -> Place:
     first, last = address.span or (0, 0)
     if address.lines:
         raise NotFound(str(address), f"{address}: lines belong to one event; write event:{first}#L1-40, or no lines.")
-    found = [event for event in store.log(key, first, last) if event.role != "control"]
+    last = min(last, store.info(key).head)
+    found = [event for event in _beginning(store, key, first, last, limit) if event.role != "control"]
     if not found:
         raise NotFound(str(address))
-    events, more = page_of(found, limit, address.session, "")
-    return Place(address, key, events=events, next=more)
+    count, more = how_many(found, limit), ""
+    if count < len(found):
+        more = events_ref(found[count].seq, _last_shown(store, key, found[-1].seq, last), address.session)
+    return Place(address, key, events=tuple(found[:count]), next=more)
+
+
+def _beginning(store: Store, key: Key, first: int, last: int, limit: int) -> list[Event]:
+    """The first events of a stretch, more than fill a page where there are more: it may be the whole log."""
+    out: list[Event] = []
+    step = 64
+    while first <= last:
+        out += store.log(key, first, min(last, first + step - 1))
+        shown = [event for event in out if event.role != "control"]
+        if how_many(shown, limit) < len(shown):
+            break
+        first, step = first + step, step * 4
+    return out
+
+
+def _last_shown(store: Store, key: Key, known: int, last: int) -> int:
+    """The seq of the last event of a stretch that is no control event; one of them is `known`."""
+    step = 16
+    while last > known:
+        shown = [one.seq for one in store.log(key, max(known, last - step + 1), last) if one.role != "control"]
+        if shown:
+            return shown[-1]
+        last, step = last - step, step * 4
+    return known
 
 
 def _whole_text(artifacts: Artifacts, key: Key, event: Event) -> str:
@@ -182,7 +222,7 @@ def _compaction(store: Store, key: Key, address: Ref, limit: int) -> Place:
         )
     first, last = address.lines or (1, found.boundary)
     last = min(last, found.boundary)
-    covered = store.log(key, first, last)
+    covered = _beginning(store, key, max(1, first), last, limit)
     if not covered:
         raise NotFound(
             str(address), f"compaction:{found.version} covers event:1-{found.boundary}; nothing is in {address}."

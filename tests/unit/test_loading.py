@@ -188,7 +188,72 @@ def test_rounds_round_an_event_are_those_of_the_whole_log(steps: list[str], data
         assert seqs(found) == [event.seq for event in wanted if event.role != "control"]
 
 
+# -- a page of a long log
+
+
+class Counting(MemoryStore):
+    """Counts the events that somebody asks it for."""
+
+    read = 0
+
+    def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
+        found = super().log(key, first, last)
+        self.read += len(found)
+        return found
+
+
+@pytest.mark.parametrize("ref", ["event:1-4000", "event:3-9999", "compaction:1", "call:last", "event:2000", "event:9"])
+@pytest.mark.parametrize("by", ["events", "rounds"])
+def test_a_page_of_a_long_log_reads_about_a_page(ref: str, by: Any) -> None:
+    store = Counting()
+    made = Session("s", policy=Policy.coding(), store=store)
+    made.record(*(event for n in range(1_500) for event in (user(f"word {n} " * 8), assistant(f"said {n}"))))
+    made.record(*(control("note", {}) for _ in range(5)), user("x"), assistant("", ToolCall("last", "x")))
+    made.record(result("last", "done"))
+    made.compact(force=True)
+    store.read = 0
+    several = {} if ref[:5] != "event" or "-" in ref else {"before": 2, "after": 2, "by": by}
+    loaded = made.load(ref, limit=2_000, **several)
+    assert loaded.events
+    assert store.read < 700
+
+
+@given(st.lists(st.sampled_from(["said", "long", "note"]), min_size=1, max_size=120), st.data())
+@settings(max_examples=60, deadline=None)
+def test_pages_of_a_stretch_are_those_of_the_whole_stretch(kinds: list[str], data: st.DataObject) -> None:
+    texts = {"said": user("short"), "long": user("long " * 30), "note": control("note", {})}
+    made = session(*(texts[kind] for kind in kinds), user("last"))
+    log = made.store.log(made.key)
+    first = data.draw(st.integers(1, len(log)))
+    last = data.draw(st.integers(first, len(log) + 3))
+    shown = [event.seq for event in log[first - 1 : last] if event.role != "control"]
+    read, ref = list[int](), f"event:{first}-{last}" if last > first else ""
+    while ref and shown:
+        loaded = made.load(ref, limit=200)
+        read += seqs(loaded)
+        assert not loaded.next or loaded.next in (f"event:{n}-{shown[-1]}" for n in shown) or n_only(loaded.next, shown)
+        ref = loaded.next
+        if ref and "-" not in ref:
+            read, ref = [*read, int(ref.removeprefix("event:"))], ""
+    assert read == (shown if last > first else [])
+
+
+def n_only(ref: str, shown: list[int]) -> bool:
+    """A ref to the last event alone."""
+    return ref == f"event:{shown[-1]}"
+
+
 # -- tool calls
+
+
+@pytest.mark.parametrize("between", [0, 254, 255, 256, 257, 1_279, 1_280, 1_300])
+def test_a_call_far_back_has_the_first_result_behind_it(between: int) -> None:
+    """What is looked through in steps from the end is found on either side of every border."""
+    made = session(
+        assistant("", ToolCall("0", "x")), result("0", "old"), assistant("", ToolCall("0", "x")), user("meanwhile"),
+        result("0", "new"), result("0", "again"), *(user(f"word {n}") for n in range(between)),
+    )  # fmt: skip
+    assert seqs(made.load("call:0")) == [3, 5]
 
 
 def test_a_call_is_opened_with_its_result_the_newest_of_an_id() -> None:

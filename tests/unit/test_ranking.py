@@ -14,6 +14,7 @@ from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.refs import parse
 from foldmark.retrieval import Hit, chosen, judged, question, rank, snippets
 from foldmark.retrieval.counting import LONG_LINE, Counter
+from foldmark.retrieval.ranking import LEAST_WORDS, _says_enough
 from foldmark.seeking import Finding, Found, Piece
 from foldmark.session import Session
 from foldmark.words import words
@@ -357,6 +358,11 @@ def test_lines_are_passed_over_only_where_they_hold_no_term(text: str, query: st
         held = {term for unit in counted.units for term in unit.counts}
         lines = [line for line in (text + "\n" + query).split("\n") if len(line) <= LONG_LINE]
         assert held == {word for line in lines for word in words(line)} & (set(asked.terms) - asked.day_tokens)
+
+
+@given(st.text(alphabet="ab1_. -?\u00a0\u0301\u65e5", max_size=120))
+def test_whether_a_text_says_enough_is_told_by_all_its_words(text: str) -> None:
+    assert _says_enough(text) == (len(words(text)) >= LEAST_WORDS)
 
 
 SHAPES = (

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.errors import HeadMoved, SchemaTooNew, StaleBoundary, StoreError
-from foldmark.events import user
+from foldmark.errors import HeadMoved, NotFound, SchemaTooNew, StaleBoundary, StoreError
+from foldmark.events import ToolCall, assistant, result, user
 from foldmark.seeking import Piece
+from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
 from foldmark.sqlite.schema import MIGRATIONS
 from foldmark.store import Key
@@ -325,3 +326,27 @@ def test_a_store_that_nobody_holds_is_not_kept_for_forks(tmp_path: Path) -> None
     place = weakref.ref(SQLiteStore(tmp_path / "a.db")._places)
     gc.collect()
     assert place() is None
+
+
+@pytest.mark.parametrize("ref", ["event:300", "event:300-310", "call:c", "event:300#L1-1", "event:599"])
+@pytest.mark.parametrize("by", ["events", "rounds"])
+def test_a_ref_of_a_session_that_nobody_holds_is_opened_without_reading_its_log(
+    tmp_path: Path, ref: str, by: str
+) -> None:
+    path = tmp_path / "store.db"
+    made = Session("s", store=SQLiteStore(path))
+    made.record(*(event for n in range(299) for event in (user(f"word {n}"), assistant(f"said {n}"))))
+    made.record(assistant("", ToolCall("c", "x")), result("c", "done"))
+    several = {"before": 2, "after": 1, "by": by} if ref in ("event:300", "event:599") else {}
+    expected = made.load(ref, **several)  # type: ignore[arg-type]
+    store = SQLiteStore(path)
+    again = Session("s", store=store, create=False)
+    assert again.load(ref, **several) == expected  # type: ignore[arg-type]
+    assert again.search("word 7") == made.search("word 7")
+    assert not store._known, "the log was folded"
+    again.record(user("and on"))
+    assert again.load("event:601").events[0].text == "and on"
+    assert again.load("event:300").events == made.load("event:300").events
+    made.control.delete()
+    with pytest.raises(NotFound):
+        SQLiteStore(path).event(Key(session="s"), "300")

@@ -162,7 +162,7 @@ class Log:
 
     def event(self, name: str) -> Event:
         """By seq or by client id. Raises NotFound."""
-        if name.isascii() and name.isdigit() and 1 <= int(name[:18]) <= self.head:
+        if name.isascii() and name.isdigit() and len(name) <= 18 and 1 <= int(name) <= self.head:
             return self.events[int(name) - 1]
         if found := self.by_id(name):
             return found

@@ -11,7 +11,7 @@ import msgspec
 from foldmark.dates import stamp
 from foldmark.retrieval.asking import Question
 from foldmark.seeking import Found, is_said
-from foldmark.words import FORMS, words
+from foldmark.words import FORMS, LONGEST, words
 from foldmark.words.folding import MARKS
 
 Counts = dict[str, float]
@@ -60,22 +60,23 @@ class Counter:
         self.terms = frozenset(asked.terms) - asked.day_tokens
         starts = sorted({_start(word) for term in self.terms for word in (term, *FORMS.get(term, ()))})
         self._starts = re.compile("|".join(starts) if starts else "(?!)")
-        self._days: dict[str, frozenset[str]] = {}
+        self._days: dict[float | None, frozenset[str]] = {}
+        self._names: dict[str, list[str]] = {}
 
     def count(self, found: Found) -> Counted:
         """The places of the terms in one piece."""
         piece, said = found.piece, is_said(found.event)
-        units = self._units(piece.text)
-        hits = tuple(number for number, unit in enumerate(units) if unit.counts)
+        by_line = self._by_line(piece.text)
+        units = self._units(piece.text, by_line)
+        hits = tuple([number for number, unit in enumerate(units) if unit.counts]) if by_line else ()
         speaker = self.terms.intersection(words(speaker_of(found))) if said and hits else _NOBODY
         return Counted(
-            found, units, hits, summed([units[number].counts for number in hits]), self.counts(piece.head),
-            self._day(found.time), speaker, said, said and _ASKS.search(piece.text) is not None,
+            found, units, hits, summed([units[number].counts for number in hits]) if hits else _NOTHING,
+            self.counts(piece.head), self._day(found.time), speaker, said, said and _asks(piece.text),
         )  # fmt: skip
 
-    def _units(self, text: str) -> tuple[Unit, ...]:
+    def _units(self, text: str, by_line: Mapping[int, Counts]) -> tuple[Unit, ...]:
         """All of them, or the first two where no line may hold a term: such a piece is judged by what is beside it."""
-        by_line = self._by_line(text)
         lines = text.split("\n") if by_line else text.split("\n", 2)[:2]
         out: list[Unit] = []
         for number, line in enumerate(lines):
@@ -93,10 +94,18 @@ class Counter:
         for start, end in self._stretches(text):
             number, at = number + text.count("\n", at, start), start
             counts = out.setdefault(number, {})
-            for word in words(text[start:end]):
-                if word in self.terms:
-                    counts[word] = counts.get(word, 0.0) + 1.0
+            for word in self._terms_of(text[start:end]):
+                counts[word] = counts.get(word, 0.0) + 1.0
         return out
+
+    def _terms_of(self, name: str) -> list[str]:
+        """The terms that a name or word gives; the same few come in piece after piece."""
+        told = self._names.get(name)
+        if told is None:
+            told = [word for word in words(name) if word in self.terms]
+            if len(name) <= LONGEST:
+                self._names[name] = told
+        return told
 
     def _stretches(self, text: str) -> Iterator[tuple[int, int]]:
         """The names and words of a text that may give a term, whole. Few do, which their letters tell at once; what is
@@ -119,10 +128,10 @@ class Counter:
         return summed(list(self._by_line(text).values())) if text else _NOTHING
 
     def _day(self, time: float | None) -> frozenset[str]:
-        said = stamp(time)
-        if said not in self._days:
-            self._days[said] = self.terms.intersection(words(said))
-        return self._days[said]
+        day = time // 86_400 if time is not None else None
+        if day not in self._days:
+            self._days[day] = self.terms.intersection(words(stamp(time)))
+        return self._days[day]
 
 
 def _begin(text: str, place: int, least: int) -> int:
@@ -130,6 +139,11 @@ def _begin(text: str, place: int, least: int) -> int:
     while place > least and _LETTER.match(text, place - 1):
         place -= 1
     return place
+
+
+def _asks(text: str) -> bool:
+    """Whether it ends with a question; most texts hold no sign of one at all."""
+    return ("?" in text or "？" in text or "؟" in text) and _ASKS.search(text) is not None
 
 
 def speaker_of(found: Found) -> str:

@@ -48,7 +48,7 @@ def widen(store: Store, key: Key, seq: int, before: int = 0, after: int = 0) -> 
     out = [event]
     if event.role == "control":
         return (event,)
-    place, head = seq - 1, store.view(key).head if after else seq
+    place, head = seq - 1, store.info(key).head if after else seq
     while before > 0 and place > 0:
         found = [each for each in store.log(key, max(1, place - before + 1), place) if each.role != "control"]
         out[:0] = found[-before:]
@@ -66,7 +66,7 @@ def widen_rounds(store: Store, key: Key, seq: int, before: int = 0, after: int =
 
     An event of another scope, and a control event, is given alone.
     """
-    event, head, span = store.event(key, str(seq)), store.view(key).head, 32
+    event, head, span = store.event(key, str(seq)), store.info(key).head, 32
     while True:
         first, last = max(1, seq - span), min(head, seq + span)
         found = rounds(store.log(key, first, last))

@@ -70,27 +70,36 @@ class _Judge:
         ]
 
     def ranked(self, piece: Counted, near: Near, usual: float) -> Ranked:
-        best = best_pair(piece, self.weights)
-        times = times_of(piece, best, near)
-        text = piece.found.piece.text
-        length = (len(text) + near.size) / usual if piece.is_said else 1.0
-        score = value(times, self.weights, length) + self._phrases(piece) + self._days_of(piece)
-        score *= factor(piece, best, near, self.asked)
-        own = piece.whole.keys() | piece.head.keys()
-        if not own and not self._days_of(piece) and (len(near.close) < BESIDE or len(words(text)) < LEAST_WORDS):
-            score = 0.0
-        return Ranked(piece.found, round(score, 4), best.first, best.last, tuple(sorted(near.close - own)))
+        best, days = best_pair(piece, self.weights), self._days_of(piece)
+        own = piece.whole.keys() | piece.head.keys() if piece.head else piece.whole.keys()
+        score = 0.0
+        if own or days or (len(near.close) >= BESIDE and _says_enough(piece.found.piece.text)):
+            length = (len(piece.found.piece.text) + near.size) / usual if piece.is_said else 1.0
+            score = value(times_of(piece, best, near), self.weights, length) + self._phrases(piece) + days
+            score *= factor(piece, best, near, self.asked)
+        only_near = tuple(sorted(near.close - own)) if near.close else ()
+        return Ranked(piece.found, round(score, 4), best.first, best.last, only_near)
 
     def _phrases(self, piece: Counted) -> float:
         """Names and quotes of the query that stand in the piece as they were asked; inside a longer word for half."""
-        text = piece.found.piece.text.casefold() if self.names else ""
+        if not self.names:
+            return 0.0
+        text = piece.found.piece.text.casefold()
         both = zip(self.asked.names, self.names, strict=True)
         return self.phrase * sum(1.0 if pattern.search(text) else 0.5 for name, pattern in both if name in text)
 
     def _days_of(self, piece: Counted) -> float:
         """The days that the query names, and words of days, however long the piece is."""
+        if not self.days and not piece.day:
+            return 0.0
         named = sum(weight for span, weight in self.days if span.holds(piece.found.time))
         return named + sum(self.weights[term] for term in sorted(piece.day))
+
+
+def _says_enough(text: str) -> bool:
+    """Whether it holds LEAST_WORDS; nearly always its beginning tells."""
+    beginning = text[:40].rpartition(" ")[0]  # no word reaches over a space
+    return len(words(beginning)) >= LEAST_WORDS or len(words(text)) >= LEAST_WORDS
 
 
 def chosen(judged: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from foldmark.dates import tells_time
 from foldmark.retrieval.asking import Question
-from foldmark.retrieval.counting import Counted, Counts, summed
+from foldmark.retrieval.counting import Counted, Counts, Unit, summed
 from foldmark.seeking import Finding
 
 K1, B = 0.9, 0.4
@@ -63,12 +63,16 @@ class Told(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The pair of units that holds most of the query: their lines, their counts, their text."""
+    """The pair of units that holds most of the query: their lines, their counts, they themselves."""
 
     first: int
     last: int
     counts: Counts
-    text: str
+    units: tuple[Unit, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([unit.text for unit in self.units])
 
 
 def weights_of(finding: Finding, asked: Question) -> dict[str, float]:
@@ -82,6 +86,9 @@ def rarity(frequency: int, total: int) -> float:
 
 def best_pair(piece: Counted, weights: Mapping[str, float]) -> Best:
     """The best of all pairs of neighbouring units, the first among equals; the first two where none holds a term."""
+    if len(piece.units) == 1:
+        only = piece.units[0]
+        return Best(only.line, only.line, only.counts, piece.units)
     best, first = -1.0, 0
     for number in sorted({max(0, number - back) for number in piece.hits for back in (0, 1)}):
         pair = piece.units[number].counts.keys() | _next(piece, number).keys()
@@ -90,44 +97,51 @@ def best_pair(piece: Counted, weights: Mapping[str, float]) -> Best:
         if value > best + 1e-9:
             best, first = value, number
     units = piece.units[first : first + 2]
-    return Best(
-        units[0].line, units[-1].line, summed([unit.counts for unit in units]), "\n".join(u.text for u in units)
-    )
+    return Best(units[0].line, units[-1].line, summed([unit.counts for unit in units]), units)
 
 
 def _next(piece: Counted, number: int) -> Counts:
     return piece.units[number + 1].counts if number + 1 < len(piece.units) else {}
 
 
-def told(pieces: Iterable[Counted]) -> dict[tuple[str, int], Told]:
-    """What each event says, by session and seq."""
+def told(pieces: Iterable[Counted]) -> dict[str, dict[int, Told]]:
+    """What each event says, by session and by seq."""
     events: dict[tuple[str, int], list[Counted]] = {}
     for piece in pieces:
-        events.setdefault(piece.found.place[:2], []).append(piece)
-    return {address: _told(sorted(held, key=lambda piece: piece.found.place)) for address, held in events.items()}
+        events.setdefault((piece.found.session, piece.found.piece.seq), []).append(piece)
+    out: dict[str, dict[int, Told]] = {}
+    for (session, seq), held in events.items():
+        out.setdefault(session, {})[seq] = _told(held)
+    return out
 
 
 def _told(pieces: Sequence[Counted]) -> Told:
-    terms = dict.fromkeys(term for one in pieces for term in one.whole if term not in one.speaker)
+    first = pieces[0]
+    if len(pieces) == 1 and not first.speaker:
+        return Told(tuple(first.whole), len(first.found.piece.text), first.asks, first.found.time)
+    pieces = sorted(pieces, key=lambda piece: piece.found.place)
+    terms = dict.fromkeys([term for one in pieces for term in one.whole if term not in one.speaker])
     size = sum([len(one.found.piece.text) for one in pieces])
     return Told(tuple(terms), size, any(one.asks for one in pieces), pieces[0].found.time)
 
 
-def beside(piece: Counted, events: Mapping[tuple[str, int], Told]) -> Near:
+def beside(piece: Counted, events: Mapping[str, Mapping[int, Told]]) -> Near:
     """What was said in the same sitting around a piece; nothing beside what is not said."""
     if not piece.is_said:
         return Near({})
     counts: Counts = {}
     close: set[str] = set()
     size, is_answer = 0.0, False
-    session, seq, _ = piece.found.place
+    line, seq = events[piece.found.session], piece.found.piece.seq
     for step, weight in NEIGHBOURS.items():
-        other = events.get((session, seq + step))
+        other = line.get(seq + step)
         if other is None or not _same_sitting(piece.found.time, other.time):
             continue
         asks = other.asks and step == -1
         is_answer = is_answer or asks
         size += weight * other.size
+        if not other.terms:
+            continue
         share = weight * (QUESTION if asks else 1.0) / max(1.0, other.size / SHORT)
         for term in other.terms:
             counts[term] = counts.get(term, 0.0) + share
@@ -143,6 +157,8 @@ def _same_sitting(one: float | None, other: float | None) -> bool:
 def times_of(piece: Counted, best: Best, near: Near) -> Counts:
     """How often each term counts for a piece; among its lines once, and the rest of the piece and the call beside it
     only where the lines lack it: lists that repeat a word say no more of it."""
+    if not piece.hits and not piece.head:
+        return near.counts
     out = dict.fromkeys(piece.whole, REST) | dict.fromkeys(best.counts, 1.0)
     for term in piece.head:
         out[term] = max(out.get(term, 0.0), HEAD)

@@ -1,27 +1,23 @@
 """What one search of a SQLite store looks through: sessions whole, spans of sessions, all of a user's. Knows nothing of
-pieces' texts and of filters.
-
-In the index an area is a few expressions over the scope column, each with bounds of piece numbers: the numbers of a
-session's pieces rise with its seqs.
+pieces' texts, of filters and of the index.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from foldmark.seeking import Sought
-from foldmark.sqlite.rows import get, in_chunks, marks
+from foldmark.sqlite.rows import get
 from foldmark.sqlite.sessions import WHOLE, Known, below, children
 from foldmark.store import Key, sees
 from foldmark.store.ground import EVERYTHING, Child, ground
 
 Visible = Callable[[int], bool]
 Span = tuple[int, int]  # seqs behind the first, up to the last
-SESSIONS_AT_ONCE = 200
 
 
 class Stretch(NamedTuple):
@@ -31,14 +27,6 @@ class Stretch(NamedTuple):
     name: str
     first: int = 0
     last: int = WHOLE
-
-
-class Scope(NamedTuple):
-    """An expression over the scope column, and between which numbers (exclusive, inclusive) pieces count."""
-
-    expression: str
-    after: int = 0
-    upto: int = WHOLE
 
 
 class Area:
@@ -80,36 +68,6 @@ class Area:
         """The session that holds an event of the lineage."""
         return next((one.session for one in self.segments if seq <= one.last), None)
 
-    def matches(self, db: sqlite3.Connection, term: str) -> list[int]:
-        """Pieces that hold a term, by the index."""
-        out: list[int] = []
-        for scope, after, upto in self._scopes(db):
-            found = db.execute(
-                "SELECT rowid FROM search WHERE search MATCH ? AND rowid > ? AND rowid <= ?",
-                (f'({scope}) AND body : "{term}"', after, upto),
-            )
-            out += [number for (number,) in found.fetchall()]
-        return out if self.visible is None else self._seen(db, out)
-
-    def _scopes(self, db: sqlite3.Connection) -> Iterator[Scope]:
-        if self.others and self.apart == set(self.whole):
-            yield Scope(f'scope : "u{self.user}"')
-            return
-        if self.others:
-            yield Scope(f'scope : "u{self.user}" NOT {_any(sorted(self.apart))}')
-        for chunk in in_chunks(self.whole, SESSIONS_AT_ONCE):
-            yield Scope(_any(chunk))
-        for session, (first, last) in self.parts:
-            yield Scope(_any([session]), _last_piece(db, session, first), _last_piece(db, session, last))
-
-    def _seen(self, db: sqlite3.Connection, numbers: Sequence[int]) -> list[int]:
-        """Those of the pieces whose events the scope sees."""
-        out: list[int] = []
-        for chunk in in_chunks(numbers, 500):
-            rows = db.execute(f"SELECT id, session, seq FROM piece WHERE id IN ({marks(chunk)})", chunk).fetchall()
-            out += [number for number, session, seq in rows if self.shows(session, seq)]
-        return out
-
     @property
     def rows(self) -> str:
         """A condition on rows of pieces and sessions: all that is searched, and what the scope does not see of it."""
@@ -122,24 +80,6 @@ class Area:
         if self.others:
             some.append(f"piece.session NOT IN ({_list(self.apart)})")
         return f"({' OR '.join(some) or '0'})"
-
-    def count(self, db: sqlite3.Connection) -> int:
-        """How many pieces are searched."""
-        total = 0
-        if self.others:
-            total += db.execute(
-                "SELECT count(*) FROM session JOIN piece ON piece.session = session.id "
-                f"WHERE session.user = ? AND session.id NOT IN ({_list(self.apart)})",
-                (self.user,),
-            ).fetchone()[0]
-        return total + sum(self._size(db, session, *span) for session, span in self.spans.items())
-
-    def _size(self, db: sqlite3.Connection, session: int, first: int, last: int) -> int:
-        where = "FROM piece WHERE session = ? AND seq > ? AND seq <= ?"
-        if self.visible is None or (first >= self.lineage.get(session, 0) and session not in self.hidden):
-            return int(db.execute(f"SELECT count(*) {where}", (session, first, last)).fetchone()[0])
-        seqs = db.execute(f"SELECT seq {where}", (session, first, last)).fetchall()
-        return sum(self.shows(session, seq) for (seq,) in seqs)
 
 
 class Kin:
@@ -197,14 +137,3 @@ def _name(db: sqlite3.Connection, session: int) -> str:
 
 def _list(sessions: Iterable[int]) -> str:
     return ", ".join(map(str, sessions))
-
-
-def _any(sessions: Sequence[int]) -> str:
-    return "scope : (" + " OR ".join(f'"s{session}"' for session in sessions) + ")"
-
-
-def _last_piece(db: sqlite3.Connection, session: int, seq: int) -> int:
-    """The number of a session's last piece up to a seq."""
-    sql = "SELECT id FROM piece WHERE session = ? AND seq <= ? ORDER BY seq DESC, id DESC LIMIT 1"
-    found = db.execute(sql, (session, seq)).fetchone()
-    return int(found[0]) if found else 0

@@ -1,7 +1,6 @@
 """Full text in a SQLite store: which pieces hold a term, and those pieces with their events. Knows nothing of ranking.
 
-Every query names the sessions it may see in the scope column of the index, and the joined rows are checked against the
-same numbers again.
+What the index gives for an area is checked again: the joined rows must be of a session and an event that it shows.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from foldmark.log import Log, ordered
+from foldmark.log import Log
 from foldmark.seeking import Finding, Found, Piece, Sought, is_said, near_of
 from foldmark.sqlite.areas import Area
+from foldmark.sqlite.postings import Postings, best, listed
 from foldmark.sqlite.rows import get, in_chunks, marks, put, unpack_event
 from foldmark.words import telling
 
@@ -27,7 +27,10 @@ _COLUMNS = (
     "SELECT piece.id, piece.session, session.name, piece.seq, piece.place, piece.line, piece.end_line, piece.number, "
     "piece.head, piece.text, event.time, event.body "
 )
-_SAID = " AND event.role IN ('user', 'assistant')"
+_BESIDE = (
+    "piece.session = ? AND piece.seq IN (SELECT value FROM json_each(?)) AND piece.place = 0 "
+    "AND event.role IN ('user', 'assistant')"
+)
 Address = tuple[str, int]  # (session, seq) as a search names it
 
 
@@ -41,15 +44,15 @@ class Search:
 
     def find(self, terms: Sequence[str], limit: int) -> Finding:
         """Matches of any term, the rarest terms first, and what was said beside them."""
-        total = self.area.count(self.db)
-        postings = {term: self.area.matches(self.db, term) for term in telling(terms)}
+        index = Postings(self.db, self.area)
+        postings = {term: index.matches(term) for term in telling(terms)}
         if postings:
-            places: Iterable[int] = ordered(postings, total)
+            places: Iterable[int] = best(postings, index.total, max(0, limit))
         else:
             places = self._newest() if self.sought.filters and not terms else ()
         found = list(self._taken(places, max(0, limit)))
         frequencies = {term: len(numbers) for term, numbers in postings.items()}
-        return Finding(tuple(found), total, frequencies, tuple(self._near(found)))
+        return Finding(tuple(found), index.total, frequencies, tuple(self._near(found)))
 
     def _newest(self) -> Iterator[int]:
         """Pieces that the filters may allow, the newest first."""
@@ -60,8 +63,10 @@ class Search:
         """The first `limit` pieces that may be brought."""
         waiting, left = iter(places), limit
         while left > 0 and (chunk := list(islice(waiting, CHUNK if self.sought.filters else min(CHUNK, left)))):
-            found = self._load(f"piece.id IN ({marks(chunk)})", chunk)
-            allowed = [found[number] for number in chunk if number in found and self.sought.allows(found[number])]
+            found = self._load("piece.id IN (SELECT value FROM json_each(?))", (listed(chunk),))
+            allowed = [found[number] for number in chunk if number in found]
+            if self.sought.filters:
+                allowed = list(filter(self.sought.allows, allowed))
             yield from allowed[:left]
             left -= len(allowed)
 
@@ -71,8 +76,7 @@ class Search:
         have: dict[Address, Found] = {}
         for session, seqs in self._by_session(wanted).items():
             for chunk in in_chunks(seqs, CHUNK):
-                where = f"piece.session = ? AND piece.seq IN ({marks(chunk)}) AND piece.place = 0{_SAID}"
-                for one in self._load(where, (session, *chunk)).values():
+                for one in self._load(_BESIDE, (session, listed(chunk))).values():
                     have[one.session, one.piece.seq] = one
         for address in wanted:
             one_near = have.get(address)
@@ -95,13 +99,14 @@ class Search:
     def _load(self, where: str, values: Sequence[object]) -> dict[int, Found]:
         """Pieces with their events, by number; whose they are is checked again by the joined rows."""
         found: dict[int, Found] = {}
+        area, folded, head = self.area, self.log.events, self.log.head
         rows = self.db.execute(f"{_COLUMNS}{_CHOSEN}{where}{self.limits}", (self.area.user, *values, *self.values))
-        for number, session, name, seq, place, line, end_line, artifact, head, text, time, body in rows.fetchall():
-            if not self.area.shows(session, seq):
+        for number, session, name, seq, place, line, end_line, artifact, beside, text, time, body in rows.fetchall():
+            if not area.shows(session, seq):
                 continue
-            piece = Piece(seq, place, get(text), line, end_line, artifact, get(head))
-            inside = self.area.inherits(session, seq)
-            event = self.log.events[seq - 1] if inside and seq <= self.log.head else unpack_event(body)
+            piece = Piece(seq, place, get(text), line, end_line, artifact, get(beside))
+            inside = area.inherits(session, seq)
+            event = folded[seq - 1] if inside and seq <= head else unpack_event(body)
             found[number] = Found(piece, event, "" if inside else get(name), time)
         return found
 

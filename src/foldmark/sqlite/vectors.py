@@ -19,6 +19,7 @@ from foldmark.errors import NotFound
 from foldmark.seeking import Found, Piece, Sought, Where
 from foldmark.sqlite.areas import Area, Stretch, area, stretches
 from foldmark.sqlite.connections import Connections
+from foldmark.sqlite.postings import Postings
 from foldmark.sqlite.rows import get, unpack_event
 from foldmark.sqlite.sessions import Known, scope_of
 from foldmark.store import Key
@@ -74,7 +75,7 @@ class SQLiteVectors:
         with self._places.reading() as db:
             covered = self._covered(db, key, sought)
             number = _number(db, embedder)
-            total = covered.area.count(db)
+            total = Postings(db, covered.area).total
             held = [
                 (one, place, vector) for one in covered.among for place, vector in _vectors(db, covered, one, number)
             ]

@@ -67,9 +67,9 @@ class Checkpoints(Held):
                 work_rows.commit(db, known, key)
 
     def checkpoints(self, key: Key) -> list[Checkpoint]:
-        with self._lock:
-            known = self._get(key)
-        rows = sessions.checkpoint_rows(self._db, known.segments, scopes.at(known, key)[1:])
+        with self._lock, self._reading() as db:
+            known = self._glance(db, key)
+            rows = sessions.checkpoint_rows(db, known.segments, scopes.at(known, key)[1:])
         return [unpack(body, Checkpoint) for _, _, body in rows]
 
     def note(self, key: Key, attempt: Attempt) -> None:

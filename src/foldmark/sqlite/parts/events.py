@@ -10,7 +10,7 @@ from foldmark.events import Event
 from foldmark.log import build_context
 from foldmark.salience import Tally
 from foldmark.seeking import Piece
-from foldmark.sqlite import scopes
+from foldmark.sqlite import reading, scopes
 from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.appending import Batch, write
 from foldmark.sqlite.counting import tally_of
@@ -68,16 +68,20 @@ class Events(Held):
             add_facts(db, self._get(key), facts)
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
-        with self._lock:
+        with self._lock, self._reading() as db:
+            if reading.serves(known := self._glance(db, key), key, first, last):
+                return reading.stretch(db, known, first, last)
             known = self._get(key)
-            return known.log.seen(scope_of(self._db, known, key), first, last)
+            return known.log.seen(scope_of(db, known, key), first, last)
 
     def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
         with self._lock, self._reading() as db:
-            return times_of(db, self._get(key), first, last)
+            return times_of(db, self._glance(db, key), first, last)
 
     def event(self, key: Key, name: str) -> Event:
-        with self._lock:
+        with self._lock, self._reading() as db:
+            if reading.serves(known := self._glance(db, key), key):
+                return reading.event(db, known, name)
             return self._get(key).log.event(name)
 
     def tally(self, key: Key) -> Tally:

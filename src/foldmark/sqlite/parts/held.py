@@ -51,13 +51,13 @@ class Held:
         return known
 
     def _glance(self, db: sqlite3.Connection, key: Key) -> Known:
-        """The session as this process holds it, else not folded: to look into a long log nobody reads it. Raises
-        NotFound."""
-        found = sessions.find_row(db, key)
-        if found is None:
+        """The session, folded only where this process has folded it already: to look into a long log nobody reads it.
+        Raises NotFound."""
+        if (key.tenant, key.user, key.session) in self._known:
+            return self._get(key)
+        if (found := sessions.find_row(db, key)) is None:
             raise no_session(key.session)
-        held = self._known.get((key.tenant, key.user, key.session))
-        return held if held and held.id == found[0].id else Known(*found, sessions.lineage(db, found[0]))
+        return Known(*found, sessions.lineage(db, found[0]))
 
     def _open(self, key: Key, info: SessionInfo | None = None) -> Known:
         known = self._find(key)

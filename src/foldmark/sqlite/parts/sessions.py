@@ -19,8 +19,9 @@ class Sessions(Held):
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         with self._lock:
-            known = self._open(key, info)
-            return sessions.info_of(self._db, sessions.row_of(self._db, known.id))
+            found = sessions.find_row(self._db, key)  # one that is there is opened without reading its log
+            row = found[0] if found else sessions.row_of(self._db, self._open(key, info).id)
+            return sessions.info_of(self._db, row)
 
     def info(self, key: Key) -> SessionInfo:
         with self._reading() as db:
