@@ -61,6 +61,7 @@ from foldmark.retrieval import (
     bounded,
     chosen,
     limited,
+    mended,
     pieces,
     question,
     rank,
@@ -189,6 +190,8 @@ def search(
     missing."""
     asked, sought = question(query, now), bounded(store, key, sought)
     finding = store.find(key, asked.terms, sought=sought)
+    if (better := mended(asked, finding, lambda: store.tally(key).words)) is not asked:
+        asked, finding = better, store.find(key, better.terms, sought=sought)
     if not asked.terms:
         return snippets(limited(finding, sought)[: max(0, limit)], asked, told_by(sought))
     if meaning is None:

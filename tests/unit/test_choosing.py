@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldmark.events import assistant, user
-from foldmark.retrieval.choosing import AS_GOOD, OFTEN, in_turn
+from foldmark.retrieval.choosing import AS_GOOD, MOST_BESIDE, OFTEN, WORTH_BESIDE, in_turn
 from foldmark.seeking import NEAR_BEST, Found, Piece, near_of
 from foldmark.session import Session
 
@@ -102,6 +102,41 @@ def test_passages_behind_the_last_one_shown_are_not_read(sessions: tuple[str, ..
     shown = in_turn([Watched(one.found, one.score, read) for one in many], 10)
     assert len(shown) == 10
     assert len(read) <= 16
+
+
+def _odd(one: Candidate) -> bool:
+    return one.found.event.seq % 2 == 1
+
+
+@given(MADE)
+@settings(max_examples=200)
+def test_hits_that_hold_no_word_push_out_one_that_does_at_most(drawn: list[tuple[float, str, int]]) -> None:
+    candidates = [
+        candidate(seq, score + seq % 2, f"all {seq} alone", session) for seq, (score, session, _) in enumerate(drawn, 1)
+    ]
+    with_words = in_turn([one for one in candidates if not _odd(one)])
+    both = in_turn(candidates, is_beside=_odd)
+    for limit in range(len(both) + 1):
+        shown = [one for one in both[:limit] if not _odd(one)]
+        assert len(shown) >= min(limit - 1, len(with_words))
+    assert sum(map(_odd, both)) <= MOST_BESIDE
+    best = max((one.score for one in with_words), default=0.0)
+    assert all(one.score >= WORTH_BESIDE * best for one in both if _odd(one))
+
+
+def test_where_nothing_holds_a_word_a_few_are_shown_the_best_first() -> None:
+    found = in_turn([candidate(seq, float(seq)) for seq in (1, 3, 5, 7, 9)], is_beside=_odd)
+    assert [one.found.event.seq for one in found] == [9, 7, 5]
+
+
+def test_the_best_that_holds_no_word_keeps_its_place_and_others_come_last() -> None:
+    candidates = [candidate(seq, 10.0 - seq) for seq in (1, 2, 3, 4)]
+    assert [one.found.event.seq for one in in_turn(candidates, is_beside=_odd)] == [1, 2, 4, 3]
+    poor = candidate(5, WORTH_BESIDE * 8.0 - 0.1)
+    assert [one.found.event.seq for one in in_turn([*candidates, poor], is_beside=_odd)] == [1, 2, 4, 3]
+    closer = [candidate(seq, 10.0 - seq / 10) for seq in (1, 2, 3, 4, 5)]
+    assert [one.found.event.seq for one in in_turn(closer, is_beside=_odd)] == [1, 2, 4, 3, 5]
+    assert [one.found.event.seq for one in in_turn(closer, 4, is_beside=_odd)] == [1, 2, 4, 3]
 
 
 def test_only_the_best_bring_what_was_said_beside_them() -> None:

@@ -133,10 +133,45 @@ def test_case_accents_and_width_are_folded() -> None:
 
 
 def test_han_and_kana_are_cut_into_pairs_and_han_characters() -> None:
-    assert words("東京都") == ["東京", "京都", "東", "京", "都"]
-    assert words("値段は300円") == ["値段", "段は", "値", "段", "300", "円"]
+    assert words("大阪市") == ["大阪", "阪市", "大", "阪", "市"]
+    assert words("本屋は300人") == ["本屋", "屋は", "本", "屋", "300", "人"]
     assert set(words("京都")) <= set(words("東京都に行く"))
     assert words("佐々木") == ["佐々", "々木", "佐", "々", "木"]
+
+
+def test_chinese_is_made_simple_in_pairs_and_alone_only_where_it_is_sure() -> None:
+    assert words("資料庫") == words("资料库") == ["资料", "料库", "资", "料", "库"]
+    assert words("後天") == ["后天", "後", "天"]
+    assert words("図書") == words("圖書") == words("图书")
+    assert words("機") == ["機"]
+    assert words("機器") == ["机器", "機", "器"]
+
+
+@pytest.mark.parametrize(
+    ("forms", "other"),
+    [
+        ("сервер сервера серверов серверами сервере", "севера"), ("делать делает делаем делают", "дело"),
+        ("память памяти памятью", "паять"), ("книга книги книг книгами", "князь"),
+        ("помилка помилки", "помста"), ("сървър сървърът сървъра", "сърна"),
+        ("σύστημα συστήματα συστημάτων συστήματος", "σύνταγμα"), ("αρχείο αρχεία αρχείων", "αρχή"),
+        ("πόλη πόλεις πόλεων", "πόδι"), ("γράφω γράφει γράφουν γράφουμε", "γραφείο"),
+        ("लड़का लड़के लड़कों", "लड़ाई"), ("लड़की लड़कियों लड़कियाँ", "लड़का"), ("किताब किताबें किताबों", "कितना"),
+        ("سيارة سيارات السيارات بسيارته", "سياسة"), ("خانه خانه‌ها خانه‌های", "خانم"), ("مسؤول مسئول المسؤول", "مسلسل"),
+        ("Rechnung Rechnungen", "Rechner"), ("Freiheit Freiheiten", "Freizeit"), ("canción canciones", "cansado"),
+        ("journal journaux", "journée"), ("configuração configurações", "configurado"),
+    ],
+)  # fmt: skip
+def test_forms_of_one_word_in_other_languages_meet_and_its_neighbour_stays_apart(forms: str, other: str) -> None:
+    first, *rest = forms.split()
+    for form in rest:
+        assert distinct(first) & distinct(form), form
+    assert not distinct(first) & distinct(other)
+
+
+@pytest.mark.parametrize("word", ["faux", "plateaux", "taken", "given", "shoes", "heroes", "seaten", "lesion"])
+def test_english_words_are_taken_for_no_plural_of_its_neighbours(word: str) -> None:
+    assert stem(word)[:4] == word[:4]
+    assert not stem(word).endswith(("eal", "ao"))
 
 
 # What a person types, and what it must find; then what it must not.

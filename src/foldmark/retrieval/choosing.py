@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -22,6 +22,11 @@ AS_GOOD = 5
 """After so many the falling off ends."""
 ALIKE = 0.9
 """Passages that share this part of their words and all their numbers are one."""
+MOST_BESIDE = 3
+"""So many hits hold no word of the query themselves, one of them among those that do and the others behind (measured on
+dialogue: no evidence is lost by it; all of them behind lost one question in a hundred)."""
+WORTH_BESIDE = 0.4
+"""And none that is worth less than this part of the best that does."""
 _COMPARED = 20
 _LEADING = re.compile(
     r"^\s*(?:\d+[\t→|:]\s?|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[.,\d]*\]?\s*)"
@@ -42,12 +47,34 @@ class Scored(Protocol):
 S = TypeVar("S", bound=Scored)
 
 
-def in_turn(scored: Sequence[S], limit: int | None = None) -> list[S]:
+def _never(one: Scored) -> bool:
+    return False
+
+
+def in_turn(
+    scored: Sequence[S], limit: int | None = None, *, is_beside: Callable[[S], bool] = _never
+) -> list[S]:  # fmt: skip
     """Candidates, best first, the newer first among equals; whatever order they come in. At most `limit`, the same ones
-    as without: what comes behind is not even compared."""
+    as without: what comes behind is not even compared. `is_beside` tells those that hold no word of the query: a few,
+    which take no more than one place of those that do."""
     ordered = sorted(scored, key=_order)
+    least = WORTH_BESIDE * max((one.score for one in ordered if not is_beside(one)), default=0.0)
+    ordered = [one for one in ordered if one.score >= least or not is_beside(one)]
     sessions, passages = {one.found.session for one in ordered}, _distinct(ordered)
-    return list(islice(_spread(passages, sessions) if len(sessions) > 1 else passages, limit))
+    turns = _spread(passages, sessions) if len(sessions) > 1 else passages
+    return list(islice(_few_beside(turns, is_beside), limit))
+
+
+def _few_beside(turns: Iterator[S], is_beside: Callable[[S], bool]) -> Iterator[S]:
+    beside: list[S] = []
+    for one in turns:
+        if not is_beside(one):
+            yield one
+        elif len(beside) < MOST_BESIDE:
+            beside.append(one)
+            if len(beside) == 1:
+                yield one
+    yield from beside[1:]
 
 
 def _order(one: Scored) -> tuple[float, float, int, str, int]:

@@ -12,6 +12,7 @@ from foldmark.dates import stamp
 from foldmark.retrieval.asking import Question
 from foldmark.seeking import Found, is_said
 from foldmark.words import FORMS, LONGEST, words
+from foldmark.words.figures import FIGURE, spellings
 from foldmark.words.folding import MARKS
 
 Counts = dict[str, float]
@@ -25,7 +26,7 @@ LONG_LINE = 400
 _NOTHING: Counts = {}
 _NOBODY: frozenset[str] = frozenset()
 _IN_NAME = rf"[\w{MARKS}./\\:@-]"
-_STRETCH, _LETTER = re.compile(rf"{_IN_NAME}+"), re.compile(_IN_NAME)
+_STRETCH, _LETTER = re.compile(rf"{FIGURE}|[\w{MARKS}]{_IN_NAME}*"), re.compile(_IN_NAME)
 _WIDE = re.compile(r"[^\x00-\x7f]")
 
 
@@ -58,8 +59,10 @@ class Counter:
 
     def __init__(self, asked: Question) -> None:
         self.terms = frozenset(asked.terms) - asked.day_tokens
-        starts = sorted({_start(word) for term in self.terms for word in (term, *FORMS.get(term, ()))})
-        self._starts = re.compile("|".join(starts) if starts else "(?!)")
+        starts = {_start(word) for term in self.terms for word in (term, *FORMS.get(term, ()))}
+        # Of a figure one letter: what begins inside it, behind a comma or space, is another place.
+        starts |= {f"(?={_start(spelled)})." for term in self.terms for spelled in spellings(term)}
+        self._starts = re.compile("|".join(sorted(starts)) if starts else "(?!)")
         self._days: dict[float | None, frozenset[str]] = {}
         self._names: dict[str, list[str]] = {}
 

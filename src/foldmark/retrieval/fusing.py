@@ -42,7 +42,9 @@ def fused(judged: Sequence[Ranked], finding: Finding, nearest: Nearest, weight: 
         return candidates
     share = weight * best / nearest_of_all
     return [
-        msgspec.structs.replace(one, score=round(one.score + share * max(score, 0.0), 4))
+        msgspec.structs.replace(
+            one, score=round(one.score + share * max(score, 0.0), 4), is_beside=one.is_beside and score <= 0
+        )
         for one, score in zip(candidates, near, strict=True)
     ]
 

@@ -24,13 +24,14 @@ LEAST_WORDS = 3
 
 class Ranked(msgspec.Struct, frozen=True):
     """A match with its score; `first` to `last` are the piece's lines (0-based) that earned it; `near` are terms that
-    were said only beside it."""
+    were said only beside it; `is_beside` says that it holds none itself, nor a day that is asked for."""
 
     found: Found
     score: float
     first: int = 0
     last: int = 0
     near: tuple[str, ...] = ()
+    is_beside: bool = False
 
 
 def rank(finding: Finding, asked: Question, limit: int | None = None) -> list[Ranked]:
@@ -78,7 +79,7 @@ class _Judge:
             score = value(times_of(piece, best, near), self.weights, length) + self._phrases(piece) + days
             score *= factor(piece, best, near, self.asked)
         only_near = tuple(sorted(near.close - own)) if near.close else ()
-        return Ranked(piece.found, round(score, 4), best.first, best.last, only_near)
+        return Ranked(piece.found, round(score, 4), best.first, best.last, only_near, not own and not days)
 
     def _phrases(self, piece: Counted) -> float:
         """Names and quotes of the query that stand in the piece as they were asked; inside a longer word for half."""
@@ -106,4 +107,4 @@ def chosen(judged: Sequence[Ranked], limit: int | None = None) -> list[Ranked]:
     """What is worth showing of scored candidates, at most `limit`, best first: nothing without a score, one per event,
     near-equal ones once, newer first among equals, and of several sessions each in turn where they match nearly as
     well."""
-    return in_turn([one for one in judged if one.score > 0], limit)
+    return in_turn([one for one in judged if one.score > 0], limit, is_beside=lambda one: one.is_beside)

@@ -37,6 +37,7 @@ _LETTERS = str.maketrans(
 _UMLAUTS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "Ø": "Oe", "å": "aa", "Å": "Aa"}
 )
+_HAMZA = "ؤ"
 
 
 def fold(text: str) -> str:
@@ -53,9 +54,18 @@ def plain(text: str) -> str:
     return _WIDE_DIGIT.sub(_digit, unicodedata.normalize("NFKC", base).translate(_LETTERS))
 
 
-def spelled_out(text: str) -> str:
-    """With ae, oe, ue for umlauts (and the Nordic ø and å), as they are typed where a keyboard lacks them."""
-    return unicodedata.normalize("NFKC", text).translate(_UMLAUTS)
+def other_spelling(text: str, usual: str) -> str:
+    """The plain spelling that others use for what is `usual` in ours; empty where there is none. With ae, oe, ue for
+    umlauts (and the Nordic ø and å), as they are typed where a keyboard lacks them; with the Arabic hamza on ya, where
+    countries differ."""
+    composed = unicodedata.normalize("NFKC", text)
+    if usual.isascii():
+        other = plain(composed.translate(_UMLAUTS)).lower()
+    elif _HAMZA in composed:
+        other = plain(composed.replace(_HAMZA, "ئ"))
+    else:
+        return ""
+    return "" if other == usual.lower() else other
 
 
 def _digit(found: re.Match[str]) -> str:

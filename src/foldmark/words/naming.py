@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from itertools import chain
 
-from foldmark.words.folding import MARKS, fold, plain, spelled_out
+from foldmark.words.endings import semitic_stems
+from foldmark.words.figures import FIGURE, eastern_times, values
+from foldmark.words.folding import MARKS, fold, other_spelling, plain
 from foldmark.words.scripts import cut_east, cut_hangul, cut_south, is_particle, runs
-from foldmark.words.stemming import semitic_stems, stem
+from foldmark.words.stemming import stem
 
 LONGEST = 128
 """Longer tokens are cut to this many characters; a sha512 in hex has just as many."""
@@ -23,7 +25,9 @@ _PLAIN = re.compile(r"[A-Z]?[a-z]+|[0-9]+|[A-Z]+")
 _WORD = re.compile(r"\w+", re.ASCII)
 _WIDE_WORD = re.compile(rf"[\w{MARKS}]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
-_HEX = re.compile(r"([0-9a-f]{4,}|[0-9A-F]{4,})|0[xX]([0-9a-fA-F]+)")
+_NAME = re.compile(rf"[\w{MARKS}]+(?:[./\\:@-]+[\w{MARKS}]+)*")
+_FIGURE = re.compile(FIGURE)
+_HEX = re.compile(r"([0-9a-f]{4,}|[0-9A-F]{4,})|0[xX]0*([0-9a-fA-F]+)")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z+]*://")
 _LINE = re.compile(r"(?<=\w)(?::\d+){1,2}$")
 _PATH = re.compile(r"[./\\][^:]*(?::\d+){1,2}$")
@@ -37,17 +41,19 @@ def analyse(name: str) -> tuple[str, ...]:
     if _PLAIN.fullmatch(name):
         return (stems[name[:LONGEST].lower()],)
     name = name[:4_096]
-    if not name.isascii():
-        return _analyse_wide(name)
-    return tuple(dict.fromkeys(_tokens(name)))
+    if name[0].isdecimal() and _FIGURE.fullmatch(name):
+        return tuple(dict.fromkeys(chain(values(plain(name)), *map(_analysed, _NAME.findall(name)))))
+    return tuple(dict.fromkeys(_analysed(name)))
 
 
-def _analyse_wide(name: str) -> tuple[str, ...]:
+def _analysed(name: str) -> list[str]:
+    if name.isascii():
+        return _tokens(name)
     usual = plain(name)
     out = _tokens(usual)
-    if usual.isascii() and (other := plain(spelled_out(name))) != usual:
-        out += _tokens(other.lower())
-    return tuple(dict.fromkeys(out))
+    if other := other_spelling(name, usual):
+        out += _tokens(other)
+    return out
 
 
 def _tokens(name: str) -> list[str]:
@@ -100,7 +106,7 @@ def _split(piece: str) -> list[str]:
     """One run of word characters: the whole as one token, then its parts when it has several."""
     if piece.isascii():
         return _split_name(piece)
-    out: list[str] = []
+    out = eastern_times(piece)
     for kind, run in runs(piece):
         if kind == "other":
             out += _split_name(bare) if (bare := run.strip("_")) else []
@@ -112,7 +118,7 @@ def _split(piece: str) -> list[str]:
 def _split_name(piece: str) -> list[str]:
     if _PLAIN.fullmatch(piece):
         return [stems[piece[:LONGEST].lower()]]
-    if len(piece) > 3 and (found := _HEX.fullmatch(piece)) and (hexadecimal := _hexadecimal(*found.groups())):
+    if len(piece) > 2 and (found := _HEX.fullmatch(piece)) and (hexadecimal := _hexadecimal(*found.groups())):
         return hexadecimal
     parts = _PARTS.findall(piece)
     if len(parts) < 2:
@@ -123,9 +129,11 @@ def _split_name(piece: str) -> list[str]:
 
 
 def _hexadecimal(digits: str | None, marked: str | None) -> list[str]:
-    """A hash or number in hex: itself without its 0x, and the length that commits are quoted by. Nothing for a word or
-    a number that only looks like one."""
+    """A hash or number in hex: itself without its 0x and zeros, and the length that commits are quoted by. Nothing for
+    a word or a number that only looks like one."""
     value = (digits or marked or "").lower()[:LONGEST]
+    if marked and len(value) == 1:
+        return [f"0x{value}"]
     if not marked and len(_PARTS.findall(value)) < 3:
         return []
     return [value, value[:SHORT_HASH]] if len(value) > SHORT_HASH else [value]

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from foldmark.words.chinese import simple_alone, simple_in_pairs
+
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _EAST = _HAN + "\u3040-\u30ff\u31f0-\u31ff"
 _SOUTH = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -39,8 +41,9 @@ def runs(piece: str) -> Iterator[tuple[str, str]]:
 
 
 def cut_east(run: str) -> list[str]:
-    """Han and kana: pairs, and Han characters alone."""
-    return _pairs(run) + _IS_HAN.findall(run) if len(run) > 1 else [run]
+    """Han and kana: pairs, and Han characters alone; Chinese in its simple characters."""
+    alone = simple_alone(run)
+    return _pairs(simple_in_pairs(run)) + _IS_HAN.findall(alone) if len(run) > 1 else [alone]
 
 
 def cut_south(run: str) -> list[str]:
@@ -72,23 +75,25 @@ def _without_particle(run: str) -> str:
     for particle, closed in _PARTICLES:
         if len(run) > len(particle) and run.endswith(particle):
             before = (ord(run[-len(particle) - 1]) - 0xAC00) % 28  # 0: the syllable ends in a vowel; 8: in l
-            if closed is None or closed == (before != 0) or (particle.endswith("로") and before == 8):
+            if closed is None or closed == (before != 0) or (particle.startswith("로") and before == 8):
                 return run[: -len(particle)]
     return run
 
 
-# particle -> whether the syllable before it must end in a consonant (True), a vowel (False), or either (None)
-_PARTICLES: tuple[tuple[str, bool | None], ...] = (
-    *(
-        (one, None)
-        for one in ("에서는", "에서도", "에게서", "까지는", "부터는", "한테서", "에서", "에게", "한테", "께서")
+_AFTER_ANY = (
+    "에서는 에서도 에서만 에게서 에게만 까지는 까지도 까지만 부터는 한테서 입니다 "
+    "에서 에게 한테 께서 까지 부터 보다 처럼 마다 조차 밖에 에는 에도 하고 만큼 대로 마저 에 의 도 만"
+)
+_AFTER_CONSONANT = "으로부터 으로는 으로도 으로만 이에요 이라고 이라도 으로 이나 이란 이랑 이며 이든 은 이 을 과"
+_AFTER_VOWEL = "로부터 로는 로도 로만 라고 라도 예요 는 가 를 와 로"
+# (particle, whether the syllable before it must end in a consonant (True), a vowel (False), or either (None)); the
+# longer ones first, for they end in shorter ones.
+_PARTICLES = sorted(
+    (
+        (particle, closed)
+        for row, closed in ((_AFTER_ANY, None), (_AFTER_CONSONANT, True), (_AFTER_VOWEL, False))
+        for particle in row.split()
     ),
-    *(
-        (one, None)
-        for one in ("까지", "부터", "보다", "처럼", "마다", "조차", "밖에", "에는", "에도", "하고", "입니다")
-    ),
-    *(("으로는", True), ("으로", True), ("이라고", True), ("라고", False), ("이나", True), ("이란", True)),
-    *(("은", True), ("이", True), ("을", True), ("과", True), ("는", False), ("가", False), ("를", False)),
-    *(("와", False), ("로", False), ("에", None), ("의", None), ("도", None), ("만", None)),
+    key=lambda one: -len(one[0]),
 )
 _PARTICLE = frozenset(particle for particle, _ in _PARTICLES)

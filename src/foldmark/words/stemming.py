@@ -1,4 +1,5 @@
-"""A word without its common endings: English, Cyrillic, Greek, Arabic, Hebrew. Knows nothing of texts.
+"""A word without its common endings: English, and plurals of its neighbours that look like no English word. Knows
+nothing of texts.
 
 Light on purpose: too little is safer than too much, since the same rule runs on both sides and a false meeting of two
 words costs precision for ever.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from foldmark.words.endings import bare
 from foldmark.words.irregular import BASES
 
 _Endings = dict[str, tuple[tuple[str, int], ...]]
@@ -17,10 +19,10 @@ _Endings = dict[str, tuple[tuple[str, int], ...]]
 def stem(word: str) -> str:
     """A word in lower case without its common endings: of English, or of its own script where we know them."""
     if not word.isascii():
-        return _stem_wide(word)
+        return bare(word)
     if len(word) < 3 or not word.isalpha():
         return word
-    return _english(BASES.get(word, word))
+    return _english(BASES.get(word) or _of_neighbours(word))
 
 
 def _english(word: str) -> str:
@@ -29,6 +31,17 @@ def _english(word: str) -> str:
     short = _without(_DERIVED, _without(_DERIVED, _without_tense(one)))
     short = _without(_DOERS if short == one else _LATE_DOERS, short)
     return _undouble(short[:-1] if len(short) > 4 and short[-1] == "e" else short)
+
+
+def _of_neighbours(word: str) -> str:
+    """German, Spanish, French and Portuguese plurals in their singular: Rechnungen, canciones, journaux, configurações.
+    They keep five letters, by which a text is searched for them."""
+    if word[-2:] not in _NEIGHBOURS or len(word) < 6:
+        return word
+    for pattern, singular in _NEIGHBOURS[word[-2:]]:
+        if found := pattern.search(word):
+            return word[: found.start()] + singular
+    return word
 
 
 def _without_tense(word: str) -> str:
@@ -46,14 +59,6 @@ def _without(endings: _Endings, word: str) -> str:
         end = len(word) - len(ending)
         if end >= least and word.endswith(ending) and _VOWEL.search(word, 0, end):
             return word if ending == "er" and word[end - 1] == "e" else word[:end]  # a volunteer is no "volunte"
-    return word
-
-
-def _stem_wide(word: str) -> str:
-    if "\u0400" <= word[0] <= "\u052f":
-        return _cyrillic(word)
-    if "\u0370" <= word[0] <= "\u03ff" or "\u1f00" <= word[0] <= "\u1fff":
-        return _GREEK.sub("", word)
     return word
 
 
@@ -76,6 +81,12 @@ def _undouble(word: str) -> str:
 
 
 _VOWEL = re.compile("[aeiouy]")
+_NEIGHBOURS = {
+    "en": ((re.compile("(?<=ung|eit)en$|(?<=schaft)en$"), ""),),
+    "es": ((re.compile("(?<=ion)es$"), ""), (re.compile("(?<=....c|....s)oes$"), "ao")),
+    "ux": ((re.compile("(?<=..[^e])aux$"), "al"),),
+}
+"""last two letters -> (what ends so, what stands in its place)."""
 _DROPS_E = re.compile("[^aeiou][aeiou][^aeiouwxy]|.*[^aeiou]at")
 """What ends so before ing and ed had an e, else its last letter would be doubled: hoped, but hopped."""
 _TENSES = {"g": "ing", "d": "ed"}
@@ -96,43 +107,3 @@ FORMS: dict[str, tuple[str, ...]] = {
     stem(base): tuple(form for form, its in BASES.items() if its == base) for base in set(BASES.values())
 }
 """stem -> forms of its word that begin with other letters, or end in ways that no rule knows."""
-
-
-def _cyrillic(word: str) -> str:
-    """Case and gender of Russian nouns and adjectives, after Savoy's light stemmer; most hold for its relatives."""
-    bare = _CYRILLIC.sub("", word)
-    if bare != word and len(bare) > 3 and bare[-1] in "ьи":
-        return bare[:-1]
-    return bare[:-1] if len(bare) > 3 and bare.endswith("нн") else bare
-
-
-_CYRILLIC = re.compile(
-    "(?<=...)(?:иями|оями|иям|иях|оях|ями|оям|ами|его|ему|ери|ими|ого|ому|ыми|оев|ая|яя|ях|юю|ах|ею|их|ия|ию|ою|ую|ям"
-    "|ых|ея|ам|ем|ей|ев|ий|им|ое|ой|ом|ов|ые|ый|ым|ми|[аеиоуйыяью])$"
-)
-_GREEK = re.compile("(?<=...)(?:εισ|ουσ|ων|οσ|ου|οι|ον|ησ|εσ|ασ|α|η|ο|ι|ε|υ)$")
-
-
-def semitic_stems(word: str) -> list[str]:
-    """An Arabic or Hebrew word without article, joined words and plural, after Larkey's light10; beside it what is left
-    where one more letter may be a joined preposition, or the t of a feminine before "my" and "his"."""
-    prefixes, endings, joined = _HEBREW if word[0] < "\u0600" else _ARABIC
-    for prefix in prefixes:
-        if word.startswith(prefix) and len(word) >= len(prefix) + 3 - (len(prefix) > 1):
-            word = word[len(prefix) :]
-            break
-    out = [word]
-    for ending in endings:
-        if word.endswith(ending) and len(word) >= len(ending) + 2:
-            word = word[: -len(ending)]
-            out = [word, word[:-1]] if word[-1] == "ت" and len(word) > 2 else [word]
-            break
-    return [*out, word[1:]] if word[0] in joined and len(word) >= 4 else out
-
-
-_ARABIC = (
-    ("وال", "بال", "كال", "فال", "لل", "ال", "و"),
-    ("ها", "نا", "هم", "ان", "ات", "ون", "ين", "يه", "ه", "ي"),
-    "بلكفس",
-)
-_HEBREW = ((), ("ימ", "ות"), "הובלמשכ")

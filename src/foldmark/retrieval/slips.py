@@ -1,0 +1,63 @@
+"""Slips of the pen in a query: a word that nothing holds is looked for as the known words one slip away from it.
+
+Knows nothing of stores and scores. A slip is a letter too many, too few, wrong, or two in the wrong order, never the
+first letter. Words that stand anywhere in what is searched are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import msgspec
+
+from foldmark.retrieval.asking import Question
+from foldmark.seeking import Finding
+from foldmark.words import fold, words
+
+LEAST_LETTERS = 6
+"""A shorter word has too many neighbours that are other words."""
+MOST_MEANT = 2
+"""So many known words stand for one that nothing holds, those that came most often."""
+_ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюяіґ", "αβγδεζηθικλμνξοπρστυφχψω")
+
+
+def mended(asked: Question, finding: Finding, known: Callable[[], Mapping[str, int]]) -> Question:
+    """The query with the words that were meant beside those that nothing holds; the very same where there are none.
+    `known` gives the words of a session with how often they came; it is asked only when a word is missing."""
+    missing = {
+        term: word
+        for term, word in asked.spoken.items()
+        if not finding.frequencies.get(term) and len(term) >= LEAST_LETTERS - 1 and _is_plain(fold(word))
+    }
+    if not missing:
+        return asked
+    counts = known()
+    spoken = dict(asked.spoken)
+    for term, word in missing.items():
+        for meant in _meant(dict.fromkeys((fold(word), term)), counts):
+            spoken |= {token: meant for token in words(meant) if token not in spoken}
+    if len(spoken) == len(asked.spoken):
+        return asked
+    more = tuple(token for token in spoken if token not in asked.terms)
+    return msgspec.structs.replace(asked, terms=(*asked.terms, *more), spoken=spoken)
+
+
+def _is_plain(word: str) -> bool:
+    return len(word) >= LEAST_LETTERS and any(set(word) <= set(letters) for letters in _ALPHABETS)
+
+
+def _meant(spellings: Collection[str], counts: Mapping[str, int]) -> list[str]:
+    found = {other for word in spellings for other in _one_slip_away(word) if other in counts} - set(spellings)
+    return sorted(found, key=lambda word: (-counts[word], word))[:MOST_MEANT]
+
+
+def _one_slip_away(word: str) -> Iterator[str]:
+    letters = next((letters for letters in _ALPHABETS if word[0] in letters), "")
+    for at in range(1, len(word) + 1):
+        before, after = word[:at], word[at:]
+        yield from (before + letter + after for letter in letters)
+        if after:
+            yield before + after[1:]
+            yield from (before + letter + after[1:] for letter in letters)
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]
