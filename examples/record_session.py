@@ -271,7 +271,9 @@ def _second_task(agent: Recorder) -> None:
         read("src/foldmark/session.py"),
         read("src/foldmark/log/folding.py"),
     )
-    agent.say("And the page that everything hangs on.", read("src/foldmark/flows.py"), read("src/foldmark/store/protocol.py"))
+    agent.say(
+        "And the page that everything hangs on.", read("src/foldmark/flows.py"), read("src/foldmark/store/protocol.py")
+    )
     agent.say(
         "Each holds one idea; I would split none of them now. The numbers are in the two listings above.",
     )
