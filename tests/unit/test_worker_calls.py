@@ -4,9 +4,10 @@ it pass, so that nothing depends on how busy the machine is."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -198,6 +199,21 @@ def test_an_async_model_that_cannot_be_cancelled_keeps_nobody() -> None:
     free.set()
     assert ended.wait(LONG)
     calls.close()
+
+
+def test_a_late_answer_that_would_have_to_be_awaited_is_closed() -> None:
+    free, made, ticks = threading.Event(), list[Coroutine[Any, Any, str]](), FixedClock()
+
+    def model(ask: Ask) -> Coroutine[Any, Any, str]:
+        ticks.advance(SHORT)
+        free.wait(LONG)
+        made.append(hanging(ask))
+        return made[0]
+
+    (answer,) = driven(asking(model), job(seconds=SHORT, ticks=ticks))
+    assert isinstance(answer, TimeoutError)
+    free.set()
+    until(lambda: made and inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED)
 
 
 @pytest.mark.parametrize("raised", [ValueError("no"), StopIteration("no")])

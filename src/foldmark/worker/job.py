@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from foldmark.asking import Ask, Chore, info_of
+from foldmark.awaiting import unawaited
 from foldmark.driving import advance, close, in_time, is_open, throw
 from foldmark.errors import NotFound
 from foldmark.reports import Report
@@ -144,13 +145,19 @@ def _answer(ask: Ask, job: Job, calls: Calls) -> Any:
         job.left -= job.now() - started
 
 
+def _unheard(future: Future[Answered]) -> None:
+    if not future.cancelled():
+        unawaited(future.result()[1])
+
+
 def _waited(future: Future[Answered], job: Job, until: float, ask: Ask) -> Any:
     try:
         if not job.has(future, until):
             limit = f"{ask.timeout_seconds:.3g} s"
             raise TimeoutError(f"{info_of(ask.model).name} did not answer within {limit} and was given up")
     except BaseException:
-        future.cancel()
+        if not future.cancel():  # a plain function goes on, unheard; it may turn out to be none
+            future.add_done_callback(_unheard)
         raise
     answered, value = future.result()
     if not answered:
