@@ -74,8 +74,10 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
         return self.of_queries([query])[0]
 
     def of_queries(self, queries: Sequence[str]) -> list[tuple[float, ...]]:
-        """The same of several, in one call."""
-        return [unpacked(one) for one in self._vectors(self.ask or self.call, queries)]
+        """The same of several, `batch` of them in a call."""
+        call, size = self.ask or self.call, self.batch
+        parts = [queries[at : at + size] for at in range(0, len(queries), size)]
+        return [unpacked(one) for part in parts for one in self._vectors(call, part)]
 
     def _vectors(self, call: Call, texts: Sequence[str]) -> list[Vector]:
         try:

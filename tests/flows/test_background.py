@@ -76,6 +76,15 @@ def whats(seen: list[Observation]) -> list[str]:
     return [one.what if isinstance(one, Raised) else one.outcome for one in seen if isinstance(one, Raised | Report)]
 
 
+def until(true: Callable[[], object]) -> None:
+    """Waits for what another thread does. Raises TimeoutError where it never comes."""
+    end = time.monotonic() + LONG
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.001)
+
+
 def versions(session: Session) -> list[int]:
     return [made.version for made in session.control.history()]
 
@@ -673,17 +682,20 @@ def test_async_and_plain_models_stand_in_one_chain(store: Store, clock: FixedClo
 # -- the lease
 
 
-def test_the_lease_is_held_while_a_model_thinks(store: Store) -> None:
-    session, others = grown(store, time.time), list[Any]()
+def test_the_lease_is_held_while_a_model_thinks(store: Store, clock: FixedClock) -> None:
+    session, ticks, others = grown(store, clock), Ticks(), list[Any]()
 
     def slow(ask: Ask) -> str:
-        time.sleep(0.2)
-        others.append(store.claim(time.time(), 60.0))
+        for _ in range(4):
+            now = clock.advance(0.1)
+            ticks.advance(0.1)
+            until(lambda now=now: store.works(session.key)[0].lease_until > now + 0.1)
+            others.append(store.claim(now, 60.0))
         return GOOD
 
-    worker = Worker(store, policy=POLICY, model=slow, lease_seconds=0.15)
+    worker = Worker(store, policy=POLICY, model=slow, lease_seconds=0.15, clock=clock, monotonic=ticks)
     assert [report.outcome for report in worker.drain()] == ["applied"]
-    assert others == [None]
+    assert others == [None] * 4
     assert versions(session) == [1]
 
 
@@ -824,6 +836,78 @@ def test_whatever_happens_nothing_is_forgotten_or_done_twice(seed: int) -> None:
         assert all(older.boundary < newer.boundary for older, newer in itertools.pairwise(made))
         assert len(store.log(session.key)) == recorded[name]
         assert session.compact().outcome in (("applied", "not_due") if name in given_up else ("not_due", "ineffective"))
+
+
+# -- broken off from another thread
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_a_drain_that_is_broken_off_gives_back_what_it_has_and_takes_nothing_more(store: Store, is_async: bool) -> None:
+    sessions = [grown(store, time.time, f"s{number}") for number in range(5)]
+    begun, free, asked, reports = threading.Event(), threading.Event(), list[Ask](), list[Report]()
+
+    def plain(ask: Ask) -> str:
+        asked.append(ask)
+        begun.set()
+        free.wait(LONG)
+        return GOOD
+
+    async def awaited(ask: Ask) -> str:
+        asked.append(ask)
+        begun.set()
+        return await hanging(ask)
+
+    worker = Worker(store, policy=POLICY, model=awaited if is_async else plain)
+    thread = threading.Thread(target=lambda: reports.extend(worker.drain()), daemon=True)
+    thread.start()
+    assert begun.wait(LONG)
+    worker.break_off()
+    thread.join(LONG)
+    assert not thread.is_alive()
+    free.set()
+    assert [report.outcome for report in reports] == ["failed"]
+    assert len(asked) == 1
+    backlog = worker.backlog()
+    assert (backlog.dirty, backlog.leased) == (5, 0)
+    assert not any(versions(session) for session in sessions)
+    assert len(Worker(store, policy=POLICY, clock=FixedClock(time.time() + 65.0)).drain()) == 5
+
+
+def test_work_that_was_claimed_while_the_worker_was_broken_off_is_given_back(clock: FixedClock) -> None:
+    claiming, go = threading.Event(), threading.Event()
+
+    class Slow(MemoryStore):
+        def claim(self, now: float, lease_seconds: float) -> Work | None:
+            claiming.set()
+            assert go.wait(LONG)
+            return super().claim(now, lease_seconds)
+
+    store, model, reports, seen = Slow(), ScriptedModel(GOOD), list[Report | None](), list[Observation]()
+    session = grown(store, clock)
+    worker = Worker(store, policy=POLICY, model=model, clock=clock, observer=seen.append)
+    thread = threading.Thread(target=lambda: reports.append(worker.run_once()), daemon=True)
+    thread.start()
+    assert claiming.wait(LONG)
+    worker.break_off()
+    go.set()
+    thread.join(LONG)
+    assert reports == [None]
+    assert not model.asks
+    assert whats(seen) == ["claimed", "again"]
+    (work,) = store.works(session.key)
+    assert (work.lease_until, work.attempts) == (0.0, 0)
+    report = worker.run_once()
+    assert report
+    assert report.outcome == "applied", "a later call is not concerned"
+
+
+def test_to_break_off_where_nothing_runs_changes_nothing(store: Store, clock: FixedClock) -> None:
+    session = grown(store, clock)
+    worker = Worker(store, policy=POLICY, clock=clock)
+    worker.break_off()
+    worker.break_off()
+    assert [report.outcome for report in worker.drain()] == ["applied"]
+    assert versions(session) == [1]
 
 
 # -- threads
@@ -976,11 +1060,13 @@ def test_a_stop_that_cannot_ask_the_store_does_not_say_that_all_is_done(
 
 
 @pytest.mark.parametrize("times", [1, 3, 5])
-def test_a_stop_asks_a_store_that_hiccups_again(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_asks_a_store_that_hiccups_again(
+    times: int, monkeypatch: pytest.MonkeyPatch, resting: threading.Event
+) -> None:
     monkeypatch.setattr(running, "LAST_PAUSES", (0.001,) * 5)
     store = Hiccup()
     worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0).start()
-    time.sleep(0.02)  # the thread rests
+    assert resting.wait(LONG)
     session = grown(store, time.time)
     store.failing["claim"] = times
     assert worker.stop()
@@ -1039,20 +1125,33 @@ def test_a_listener_may_stop_the_worker(store: Store) -> None:
     assert done.wait(LONG)
 
 
-def test_a_nudge_wakes_a_sleeper(store: Store) -> None:
+@pytest.fixture
+def resting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Is set once a thread has found nothing to do and goes to sleep."""
+    rests, rest = threading.Event(), running._Shift._rest
+
+    def tells(self: running._Shift, heard: int, seconds: float) -> None:
+        rests.set()
+        rest(self, heard, seconds)
+
+    monkeypatch.setattr(running._Shift, "_rest", tells)
+    return rests
+
+
+def test_a_nudge_wakes_a_sleeper(store: Store, resting: threading.Event) -> None:
     done = threading.Event()
-    worker = Worker(store, policy=POLICY, poll_seconds=600.0, on_report=lambda report: done.set()).start()
-    time.sleep(0.02)
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0, on_report=lambda report: done.set()).start()
+    assert resting.wait(LONG)
     grown(store, time.time)
     worker.nudge()
     assert done.wait(LONG)
     assert worker.stop()
 
 
-def test_raised_work_nudges_as_an_observation(store: Store) -> None:
+def test_raised_work_nudges_as_an_observation(store: Store, resting: threading.Event) -> None:
     done = threading.Event()
-    worker = Worker(store, policy=POLICY, poll_seconds=600.0, on_report=lambda report: done.set()).start()
-    time.sleep(0.02)
+    worker = Worker(store, policy=POLICY, workers=1, poll_seconds=600.0, on_report=lambda report: done.set()).start()
+    assert resting.wait(LONG)
     grown(store, time.time)
     worker.nudge(Report(outcome="not_due"))
     assert not done.wait(0.05), "a report is no work"

@@ -25,13 +25,15 @@ from foldmark.errors import PolicyError
 from foldmark.reports import Observation, Raised, Report
 from foldmark.worker import Worker
 
+TRIES = 3
+"""How often one work is broken off before it is left behind."""
 LOOK_SECONDS = 0.2
 """How often a worker that ends looks whether there is anything left to do."""
 
 
 def work(
     workers: Annotated[int, typer.Option("--workers", help="Threads that compact.", min=1)] = 2,
-    once: Annotated[bool, typer.Option("--once", help="Do the oldest work, in this thread, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Do the oldest work, and end.")] = False,
     drain: Annotated[bool, typer.Option("--drain", help="Do all that can be claimed, and end.")] = False,
     no_drain: Annotated[
         bool,
@@ -97,7 +99,9 @@ def _once(worker: Worker, bell: _Bell, speaker: Speaker) -> int:
         thread.start()
         bell.wait(None)
         if not done.done():
-            worker.break_off()
+            for _ in range(TRIES):  # again, where it had not begun yet
+                worker.break_off()
+                thread.join(LOOK_SECONDS)
             terminal(errors=True).tell("stopped; what was not done is given back")
             return INTERRUPTED
     report = done.result()

@@ -56,15 +56,18 @@ class Doing:
         return len(self._running())
 
     def next(self, goes_on: Callable[[], bool] = lambda: True) -> Done | None:
-        """Do the oldest work that can be claimed; None: there is none. When it is settled, its session gets vectors, as
-        long as `goes_on`. Raises what the store raises at the claim; what goes wrong later is the work's own, but for
-        an interrupt, which gives the lease back and is raised."""
+        """Do the oldest work that can be claimed; None: there is none, or it no longer `goes_on`. When it is settled,
+        its session gets vectors, as long as that holds. Raises what the store raises at the claim; what goes wrong
+        later is the work's own, but for an interrupt, which gives the lease back and is raised."""
         means = self.means
-        work = means.store.claim(means.clock(), means.lease_seconds)
+        work = means.store.claim(means.clock(), means.lease_seconds) if goes_on() else None
         if work is None:
             return None
         with self._held(work) as job:
             begin(means, job)
+            if not goes_on():  # whoever ended it meanwhile has not seen this work
+                settle(means, job, put_off(means.clock()))
+                return None
             if work.attempts > SILENT * means.most_attempts:  # perhaps it kills every process that has it
                 settle(means, job, GIVEN_UP)
                 return Done(failed(means, work, f"It was begun {work.attempts - 1} times and never came to its end."))

@@ -85,6 +85,7 @@ class Worker:
         )  # fmt: skip
         self._doing = Doing(means, Calls())
         self._shift: _Shift | None = None
+        self._breaks = 0
         _everywhere.add(self)
 
     # -- in threads
@@ -138,28 +139,38 @@ class Worker:
 
     def run_once(self) -> Report | None:
         """Do the oldest work that can be claimed, here and now, and return the report of it. None: there is none."""
-        while (done := self._doing.next()) is not None:
-            if done.report is not None:
-                return done.report
-        return None
+        return self._once(self._unbroken())
 
     def break_off(self) -> None:
-        """For another thread than the one that is in `run_once` or `drain`, as `stop` does it for threads of its own:
-        what runs here waits for no model any longer, its session stays as it was, and its lease is given back."""
+        """End what other threads do in `run_once` and `drain`, as `stop` does it with threads of its own: it waits for
+        no model any longer, its session stays as it was, its lease is given back, and nothing more is claimed. Calls
+        of `run_once` and `drain` that begin later are not concerned."""
+        with self._lock:
+            self._breaks += 1
         until = time.monotonic() + ENDING_SECONDS
         self._doing.break_off()
         while self._doing.count and time.monotonic() < until:
             time.sleep(0.01)
-            self._doing.break_off()  # also what was claimed meanwhile
         self._doing.give_back()
 
     def drain(self) -> tuple[Report, ...]:
         """Do work here and now until none can be claimed; returns the reports. An interrupt gives the lease back and
         leaves the session as it was."""
-        reports = []
-        while (report := self.run_once()) is not None:
+        reports, goes_on = [], self._unbroken()
+        while (report := self._once(goes_on)) is not None:
             reports.append(report)
         return tuple(reports)
+
+    def _once(self, goes_on: Callable[[], bool]) -> Report | None:
+        while (done := self._doing.next(goes_on)) is not None:
+            if done.report is not None:
+                return done.report
+        return None
+
+    def _unbroken(self) -> Callable[[], bool]:
+        """Whether nobody called `break_off` since now."""
+        before = self._breaks
+        return lambda: self._breaks == before
 
     def backlog(self) -> Backlog:
         """What waits in the store, of all tenants."""
