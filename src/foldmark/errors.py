@@ -87,7 +87,7 @@ class HasForks(StoreError):
     def __init__(self, session: str, forks: tuple[str, ...]) -> None:
         super().__init__(
             f"Session {session!r} has {len(forks)} dependent session(s): {', '.join(forks)}. "
-            "Delete them first, or pass descendants=True."
+            "Delete them first, or pass descendants=True (on the command line --descendants)."
         )
         self.session, self.forks = session, forks
 

@@ -298,6 +298,39 @@ def test_a_stream_that_is_closed_changes_no_exit_code(desk: Desk, closed: str, w
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the stream")
+@pytest.mark.parametrize(("words", "says"), [(["import", "-"], "is empty"), (["delete", "older"], "nobody answered")])
+def test_a_closed_standard_input_holds_nothing(desk: Desk, words: list[str], says: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "foldmark", *words], cwd=desk.folder,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert says in done.stderr
+
+
+# -- signals
+
+
+def ended(code: str, desk: Desk) -> subprocess.CompletedProcess[str]:
+    code = f"import atexit, os, signal, sys\nfrom foldmark.cli import app, terminal\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=desk.folder, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_end_changes_no_exit_code(desk: Desk, name: str) -> None:
+    late = f"atexit.register(lambda: os.kill(os.getpid(), signal.{name}))\n"
+    for words, code in ((["sessions"], 0), (["load", "event:9"], 2)):
+        assert ended(f"{late}sys.argv[1:] = {words}\napp.main()", desk).returncode == code
+
+
+def test_an_interrupt_before_a_command_began_is_no_traceback(desk: Desk) -> None:
+    done = ended("def build():\n    raise KeyboardInterrupt\nterminal.run(build)", desk)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 # -- parts of a session
 
 

@@ -180,17 +180,18 @@ from foldmark.testing import ScriptedModel
 def slow(ask):
     print("asked", file=sys.stderr, flush=True)
     time.sleep({seconds})
-    return ""
+    {ends}
 
 worker_command.summarizer_of = lambda *_: Summarizer(models=(ScriptedModel(slow, window=200_000),))
 app.main()
 """
 
 
-def start(desk: Desk, *words: str, seconds: float = 0.0) -> subprocess.Popen[str]:
-    """A worker in a process of its own; with `seconds` its model takes so long to answer."""
+def start(desk: Desk, *words: str, seconds: float = 0.0, raises: str = "") -> subprocess.Popen[str]:
+    """A worker in a process of its own; with `seconds` its model takes so long to answer, and it `raises` that."""
     source = Path(__file__).resolve().parents[2] / "src"
-    code = ["-c", SLOW.format(seconds=seconds)] if seconds else ["-m", "foldmark"]
+    ends = f"raise {raises}" if raises else "return ''"
+    code = ["-c", SLOW.format(seconds=seconds, ends=ends)] if seconds or raises else ["-m", "foldmark"]
     heard = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where the suite runs under nohup, it would be ignored
     try:
         return subprocess.Popen(
@@ -199,6 +200,22 @@ def start(desk: Desk, *words: str, seconds: float = 0.0) -> subprocess.Popen[str
         )  # fmt: skip
     finally:
         signal.signal(signal.SIGHUP, heard)
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(7)", "SystemExit(0)", "GeneratorExit()", "KeyboardInterrupt()"])
+def test_what_a_models_code_raises_to_end_a_program_ends_the_work_alone(desk: Desk, raised: str) -> None:
+    desk.talk("first")
+    worker = start(desk, "--once", raises=raised)
+    out, error = worker.communicate(timeout=60)
+    assert worker.returncode == 4, error
+    assert f"a model's code raised {raised}; the session is as it was" in error
+    assert "Traceback" not in error + out
+    assert (desk.store.backlog(time.time()).leased, desk.dirty()) == (0, 1)
+
+
+def test_more_threads_than_a_machine_has_are_refused(desk: Desk) -> None:
+    words = ["work", "--drain", "--workers", "100000", "--db", str(desk.db)]
+    assert CliRunner().invoke(app, words).exit_code == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -31,6 +32,24 @@ def test_a_signal_in_a_finaliser_is_heard() -> None:
         finalised = Finalised()
         del finalised
         assert bell.wait(LONG)
+
+
+ELSEWHERE = """
+import os, signal, threading, time
+from foldmark.cli.worker_command import _Bell, _signals
+bell = _Bell()
+sends = lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGTERM))
+with _signals(bell):
+    threading.Thread(target=sends).start()  # it hears signals; from now on the main thread does not
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    print(bell.wait(None))
+"""
+
+
+def test_a_signal_that_another_thread_gets_is_heard() -> None:
+    """Nothing wakes the waiting thread then: it has to look by itself."""
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True, timeout=LONG)
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -10,10 +10,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from foldmark.cli.embedders import EmbedderName, embedder_of
-from foldmark.cli.endings import INTERRUPTED, told
+from foldmark.cli.endings import told
 from foldmark.cli.options import AsJson
 from foldmark.cli.place import Place
-from foldmark.cli.terminal import say, say_json, terminal, whoever_reads
+from foldmark.cli.terminal import INTERRUPTED, say, say_json, terminal, whoever_reads
 from foldmark.embedding import Embedder
 from foldmark.errors import EmbedderFailed, PolicyError
 from foldmark.seeking import Where

@@ -13,8 +13,6 @@ from foldmark.errors import BudgetExceeded, EmbedderFailed, FoldmarkError, Polic
 
 EXIT_CODES = {"applied": 0, "not_due": 0, "deferred": 0, "degraded": 0, "ineffective": 3, "failed": 4}
 """0 done or nothing to do · 2 bad input · 3 ineffective (due, and nothing could be gained) · 4 failed."""
-INTERRUPTED = 130
-"""Stopped by a signal before it was done; what a shell says of a command that Ctrl-C ended."""
 
 
 def fail(error: FoldmarkError | OSError, as_json: bool) -> NoReturn:

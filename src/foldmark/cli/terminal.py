@@ -11,12 +11,15 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from rich.console import Console
 
+INTERRUPTED = 130
+"""Exit code of a command that a signal ended before it was done; what a shell says of Ctrl-C."""
 UNWRITTEN = 2
 """Exit code of a command whose output cannot be written (a full disk)."""
 _CONTROLS = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
@@ -84,6 +87,8 @@ def run(command: Callable[[], None]) -> NoReturn:
     try:
         code = _code_of(command)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except BrokenPipeError:
         _close_output()
     except OSError as error:
@@ -92,7 +97,15 @@ def run(command: Callable[[], None]) -> NoReturn:
         with contextlib.suppress(OSError):
             terminal(errors=True).tell(said, "red")
         code = UNWRITTEN
+    _hear_no_more()
     sys.exit(code)
+
+
+def _hear_no_more() -> None:
+    """What the command did has its exit code; a signal that comes now would take its place."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _code_of(command: Callable[[], None]) -> Any:
@@ -108,10 +121,10 @@ def _code_of(command: Callable[[], None]) -> Any:
 
 
 def _reopen() -> None:
-    """Where a stream was closed before (`>&-`), what is told goes nowhere."""
-    for name in ("stdout", "stderr"):
+    """Where a stream was closed before (`>&-`), what is told goes nowhere, and nothing is read."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _close_output() -> None:

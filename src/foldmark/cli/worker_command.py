@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -15,16 +16,17 @@ from typing import Annotated
 import typer
 
 from foldmark.cli.embedders import EmbedderName, embedder_of
-from foldmark.cli.endings import EXIT_CODES, INTERRUPTED, told
+from foldmark.cli.endings import EXIT_CODES, told
 from foldmark.cli.options import AsJson, Writer
 from foldmark.cli.place import Database
 from foldmark.cli.summarizers import summarizer_of
-from foldmark.cli.terminal import say, say_json, terminal
+from foldmark.cli.terminal import INTERRUPTED, say, say_json, terminal
 from foldmark.cli.work_output import Speaker, backlog_json, backlog_text
-from foldmark.errors import PolicyError
+from foldmark.errors import PolicyError, SummarizerFailed
 from foldmark.reports import Observation, Raised, Report
 from foldmark.worker import Worker
 
+MOST_THREADS = 256
 TRIES = 3
 """How often one work is broken off before it is left behind."""
 LOOK_SECONDS = 0.2
@@ -32,7 +34,7 @@ LOOK_SECONDS = 0.2
 
 
 def work(
-    workers: Annotated[int, typer.Option("--workers", help="Threads that compact.", min=1)] = 2,
+    workers: Annotated[int, typer.Option("--workers", help="Threads that compact.", min=1, max=MOST_THREADS)] = 2,
     once: Annotated[bool, typer.Option("--once", help="Do the oldest work, and end.")] = False,
     drain: Annotated[bool, typer.Option("--drain", help="Do all that can be claimed, and end.")] = False,
     no_drain: Annotated[
@@ -104,11 +106,20 @@ def _once(worker: Worker, bell: _Bell, speaker: Speaker) -> int:
                 thread.join(LOOK_SECONDS)
             terminal(errors=True).tell("stopped; what was not done is given back")
             return INTERRUPTED
-    report = done.result()
+    report = _reported(done)
     if report is None:
         speaker.say(f"nothing to do; {backlog_text(worker.backlog())}")
         return 0
     return EXIT_CODES[report.outcome]
+
+
+def _reported(done: Future[Report | None]) -> Report | None:
+    """Raises SummarizerFailed for what a model's code raised to end a program: it ends the work alone."""
+    error = done.exception()
+    if error is not None and not isinstance(error, Exception):
+        ends = f"a model's code raised {error!r}; the session is as it was, and its work waits"
+        raise SummarizerFailed(ends, retryable=True)
+    return done.result()
 
 
 def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: bool) -> int:
@@ -173,12 +184,18 @@ class _Bell:
         self._rings.put(None)
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait for the next ring, or so long; whether it rang."""
-        try:
-            self._rings.get(timeout=seconds)
-        except Empty:
-            return False
-        return True
+        """Wait for the next ring, or so long; whether it rang. In slices: a signal that comes just before this thread
+        sleeps, or is given to another thread, does not wake it, and its handler runs when it wakes by itself."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = LOOK_SECONDS if until is None else max(0.0, until - time.monotonic())
+            try:
+                self._rings.get(timeout=min(left, LOOK_SECONDS))
+            except Empty:
+                if left <= 0:
+                    return False
+            else:
+                return True
 
     def hear(self, told: Observation) -> None:
         """The worker's observer."""
