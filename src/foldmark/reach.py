@@ -6,7 +6,7 @@ that it reads can widen that: what it may not open looks like what is not there.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from math import inf
 from typing import get_args
@@ -15,7 +15,7 @@ import msgspec
 
 from foldmark.errors import NotFound, PolicyError
 from foldmark.seeking import WHERE, Reach, Where
-from foldmark.store import Key, SessionInfo, Store
+from foldmark.store import Key, OpenCall, SessionInfo, Store
 from foldmark.store.belonging import belongs
 
 
@@ -88,14 +88,14 @@ class _Calls:
     def __init__(self, store: Store, key: Key) -> None:
         self._store, self._key = store, key
 
+    @property
+    def calls(self) -> Mapping[str, OpenCall]:
+        return self._store.context(self._key, ()).calls
+
     def key_at(self, seq: int) -> str | None:
         with suppress(NotFound):  # a hook withholds it
             return self._store.event(self._key, str(seq)).key
         return None
-
-    def key_of(self, call: str) -> str | None:
-        made = self._store.context(self._key, ()).calls.get(call)
-        return made.key if made else None
 
 
 def is_seen(store: Store, key: Key, child: SessionInfo, infos: Infos) -> bool:

@@ -119,12 +119,14 @@ class World:
                 if 0 < child.at <= len(events):
                     return sees(scope, events[child.at - 1].key)
                 made = [said for said in events if child.call in said.calls]
-                return sees(scope, made[-1].key) if made else holder is line and scope[1] == "all"
+                if not made:
+                    return holder is line and scope[1] == "all"
+                return made[-1].seq <= last and sees(scope, made[-1].key)
         return False
 
     def _is_open(self, line: Line, scope: tuple[str, str], other: Line, said: Said, started: list[Line]) -> bool:
         """Whether a scope may know an event of another session: of forks of the same session what it sees there, of
-        what calls started there what its own calls did, of all else everything."""
+        what calls started there all where it sees the call, of all else everything."""
         if scope[1] == "all":
             return True
         if other.origin is line.origin:
@@ -132,7 +134,7 @@ class World:
         family = [each for each in self.lines.values() if each.kind == "child" and each.parent
                   and each.parent.origin is line.origin]  # fmt: skip
         above = [child for child in family if other.is_below(child)]
-        return all(child in started for child in above)
+        return all(child in started or self._is_started(child.parent, scope, child) for child in above if child.parent)
 
     def find(self, line: Line, scope: tuple[str, str], terms: list[str], limit: int, sought: dict[str, Any]) -> Brought:
         rows = self.searched(line, scope, sought["where"], sought.get("upto", 0))

@@ -10,7 +10,7 @@ import pytest
 
 from foldmark.events import ToolCall, assistant, user
 from foldmark.log import Log
-from foldmark.store import Key, Sees
+from foldmark.store import Key, OpenCall, Sees
 from foldmark.store.belonging import belongs
 
 ALL = Key(session="main")
@@ -20,19 +20,17 @@ UP = Key(session="main", scope="left/deep", sees="lineage")
 
 
 class Made:
-    """Calls by place and by id, with the keys under which they were made."""
+    """The keys under which calls were made by their places, and the places of the newest by their ids."""
 
-    def __init__(self, places: dict[int, str], ids: dict[str, str]) -> None:
-        self.places, self.ids = places, ids
+    def __init__(self, places: dict[int, str], ids: dict[str, int]) -> None:
+        self.places = places
+        self.calls = {name: OpenCall(seq, ToolCall(name, "task")) for name, seq in ids.items()}
 
     def key_at(self, seq: int) -> str | None:
         return self.places.get(seq)
 
-    def key_of(self, call: str) -> str | None:
-        return self.ids.get(call)
 
-
-MADE = Made({2: "left", 5: "right", 7: ""}, {"c2": "left", "twice": "right", "plain": ""})
+MADE = Made({2: "left", 5: "right", 7: ""}, {"c2": 2, "hidden": 3, "twice": 5, "plain": 7})
 
 
 def asks(key: Key, call: str = "c2", at: int = 0, *, last: float = inf, own: bool = True) -> bool:
@@ -51,6 +49,14 @@ def test_the_place_decides_where_it_is_known_since_ids_come_again() -> None:
     assert not asks(RIGHT, "twice", at=2)
     assert not asks(LEFT, "twice"), "of the id alone the newest call is meant"
     assert asks(RIGHT, "twice")
+
+
+@pytest.mark.parametrize("key", [ALL, RIGHT])
+def test_a_call_that_the_fork_made_with_the_id_of_another_started_nothing_in_front_of_it(key: Key) -> None:
+    """Of the parent's sub-agent only the id is known, and the newest call of the lineage with it is the fork's own."""
+    assert asks(key, "twice", own=True)
+    assert asks(key, "twice", last=5, own=False)
+    assert not asks(key, "twice", last=4, own=False)
 
 
 @pytest.mark.parametrize("key", [ALL, LEFT, RIGHT, BELOW, UP])
@@ -78,6 +84,12 @@ def test_a_call_that_may_not_be_looked_at_gives_no_way_in_by_its_id_either(key: 
     assert not asks(key, "c2", at=3)
 
 
+@pytest.mark.parametrize(("key", "own", "at"), list(product([ALL, LEFT, BELOW, UP], [True, False], [0, 3])))
+def test_a_call_that_may_not_be_looked_at_is_known_all_the_same(key: Key, own: bool, at: int) -> None:
+    """What it started is nobody's whose call is not known: the parent sees less of that, not more."""
+    assert not asks(key, "hidden", at=at, own=own)
+
+
 def test_a_call_without_a_key_is_seen_by_those_who_see_it() -> None:
     asked: dict[Sees, bool] = {"exact": False, "lineage": True, "subtree": False, "all": True}
     for sees, seen in asked.items():
@@ -97,6 +109,6 @@ def test_a_folded_log_says_where_its_calls_were_made() -> None:
         )[0]
     )
     assert [log.key_at(seq) for seq in (-1, 0, 1, 2, 3, 4)] == [None, None, "", "left", "right", None]
-    assert (log.key_of("c"), log.key_of("d")) == ("right", None)
+    assert {name: made.seq for name, made in log.calls.items()} == {"c": 3}
     told: Any = {name: belongs(key, log, call="c", at=2, last=3, own=True) for name, key in (("l", LEFT), ("r", RIGHT))}
     assert told == {"l": True, "r": False}

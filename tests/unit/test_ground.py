@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from foldmark.events import ToolCall
 from foldmark.seeking import Sought
-from foldmark.store import Key
+from foldmark.store import Key, OpenCall
 from foldmark.store.ground import EVERYTHING, Child, Ground, ground
 
 END = EVERYTHING[1]
@@ -17,19 +18,23 @@ LEFT, RIGHT = (Key(session="fork", scope=one, sees="exact") for one in ("left", 
 
 
 class Calls:
-    """The lineage of the fork: calls under left at 2 and 5, under right at 3."""
+    """A lineage: calls under left at 2, under right at 3, and one behind the forks, under another key in each."""
+
+    def __init__(self, session: str) -> None:
+        self.keys = {2: "left", 3: "right", 5: {"root": "left", "fork": "left", "twin": "right"}[session]}
 
     def key_at(self, seq: int) -> str | None:
-        return {2: "left", 3: "right", 5: "left"}.get(seq)
+        return self.keys.get(seq)
 
-    def key_of(self, call: str) -> str | None:
-        return {"c2": "left", "c3": "right", "c5": "left"}.get(call)
+    @property
+    def calls(self) -> dict[str, OpenCall]:
+        return {f"c{seq}": OpenCall(seq, ToolCall(f"c{seq}", "task")) for seq in self.keys}
 
 
 STARTED = {
     "root": [Child("one", "c2", 2), Child("two", "c3", 3), Child("late", "c5", 5), Child("loose", "nobody", 0)],
     "fork": [Child("mine", "c5", 5), Child("told", "nobody", 0)],
-    "twin": [Child("theirs", "c5", 5)],
+    "twin": [Child("theirs", "c5", 5), Child("known", "c2", 0), Child("hers", "nobody", 0)],
     "one": [Child("deep", "c2", 2)],
 }
 
@@ -50,12 +55,15 @@ class Kin:
     def children(self, session: str) -> list[Child[str]]:
         return STARTED.get(session, [])
 
+    def calls(self, session: str) -> Calls:
+        return Calls(session)
+
     def below(self, session: str) -> list[str]:
         return [each for child in self.children(session) for each in (child.session, *self.below(child.session))]
 
 
 def looks(key: Key, where: str, *, upto: int = 0, who: str = "fork") -> Ground[str]:
-    return ground(key, Calls(), Kin(who), Sought(where=where, upto=upto))  # type: ignore[arg-type]
+    return ground(key, Calls(who), Kin(who), Sought(where=where, upto=upto))  # type: ignore[arg-type]
 
 
 LINEAGE = {"root": (0, 4), "fork": EVERYTHING}
@@ -92,11 +100,14 @@ def test_who_sees_all_has_every_other_session_and_of_what_was_inherited_what_cam
 @pytest.mark.parametrize(
     ("key", "apart"),
     [
-        (LEFT, {"two", "late", "loose", "told", "theirs"}),
-        (RIGHT, {"one", "deep", "late", "loose", "mine", "told", "theirs"}),
+        (LEFT, {"two", "loose", "told", "theirs", "hers"}),
+        (RIGHT, {"one", "deep", "late", "loose", "mine", "told", "known", "hers"}),
     ],
 )
-def test_a_scope_sees_its_family_as_itself_and_none_of_what_was_started_elsewhere(key: Key, apart: set[str]) -> None:
+def test_a_scope_sees_its_family_as_itself_and_of_what_was_started_there_what_its_calls_did(
+    key: Key, apart: set[str]
+) -> None:
+    """`theirs` was started in the twin under right, `late` behind the fork under left: each by a call that one sees."""
     others = looks(key, "others")
     assert others.spans == {"root": (4, END), "twin": EVERYTHING}
     assert others.scoped == {"root", "twin"}

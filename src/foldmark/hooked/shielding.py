@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from foldmark.embedding import Embedder, Vector
+from foldmark.hooked.doors import Doors
 from foldmark.hooked.readers import Readers
 from foldmark.seeking import Sought, Where
 from foldmark.store import Key, Store
@@ -21,16 +22,17 @@ Value = TypeVar("Value")
 
 
 class HookedVectors:
-    """The vectors of `inner`, which belong to `store`, by what its readers are shown."""
+    """The vectors of `inner`, which belong to `store`, by what its readers are shown; `shown` is the store as they see
+    it."""
 
-    def __init__(self, inner: Vectors, store: Store, readers: Readers) -> None:
-        self._inner, self._store, self._readers = inner, store, readers
+    def __init__(self, inner: Vectors, store: Store, shown: Store, readers: Readers) -> None:
+        self._inner, self._store, self._seen, self._readers = inner, store, shown, readers
 
     def missing(self, key: Key, embedder: Embedder, *, limit: int, where: Where = "session") -> list[Unembedded]:
-        asked = max(0, limit)
+        asked, doors = max(0, limit), Doors(self._store, self._seen, key, where)
         while True:  # what is left out must not cost the others their places
             found = self._inner.missing(key, embedder, limit=asked, where=where)
-            shown = self._shown(key, found, lambda one: one.place)
+            shown = self._shown(doors, found, lambda one: one.place)
             if len(shown) >= limit or len(found) < asked:
                 return shown[: max(0, limit)]
             asked *= 2
@@ -42,12 +44,12 @@ class HookedVectors:
         self, key: Key, embedder: Embedder, asked: Sequence[float], *, limit: int = 150, sought: Sought = Sought(),
         beside: Sequence[Place] = (),
     ) -> Nearest:  # fmt: skip
-        wanted = max(0, limit)
+        wanted, doors = max(0, limit), Doors(self._store, self._seen, key, sought.where)
         while True:
             near = self._inner.nearest(key, embedder, asked, limit=wanted, sought=sought, beside=beside)
-            shown = self._shown(key, near.found, lambda one: one.place)
+            shown = self._shown(doors, near.found, lambda one: one.place)
             if len(shown) >= limit or len(near.found) < wanted:
-                places = self._shown(key, near.scores, lambda place: place)
+                places = self._shown(doors, near.scores, lambda place: place)
                 scores = {place: near.scores[place] for place in places}
                 return msgspec.structs.replace(near, found=tuple(shown[: max(0, limit)]), scores=scores)
             wanted *= 2
@@ -55,16 +57,16 @@ class HookedVectors:
     def forget(self, key: Key, *, keep: Embedder | None = None) -> int:
         return self._inner.forget(key, keep=keep)
 
-    def _shown(self, key: Key, values: Iterable[Value], place_of: Callable[[Value], Place]) -> list[Value]:
+    def _shown(self, doors: Doors, values: Iterable[Value], place_of: Callable[[Value], Place]) -> list[Value]:
         """Those of events that the reader is shown as they are stored, in order."""
         values = list(values)
-        hidden = {session: self._hidden(key, session) for session in {place_of(one)[0] for one in values}}
-        return [one for one in values if place_of(one)[1] not in hidden[place_of(one)[0]]]
+        hidden = {session: self._hidden(doors.key(session)) for session in {place_of(one)[0] for one in values}}
+        return [one for one in values if not hidden[place_of(one)[0]](place_of(one)[1])]
 
-    def _hidden(self, key: Key, session: str) -> set[int]:
-        """The events of a session (empty: the lineage) that its reader is not shown, or not as they are stored, and the
-        results of such calls: the call stands in front of what was embedded."""
-        if session:
-            key = msgspec.structs.replace(key, session=session, scope="", sees="all")
+    def _hidden(self, key: Key | None) -> Callable[[int], bool]:
+        """Tells of a seq whether the reader (None: nobody) is not shown that event, or not as it is stored, or whether
+        it answers such a call: the call stands in front of what was embedded."""
+        if key is None:
+            return lambda seq: True
         with self._readers.of(self._store, key) as reader:
-            return reader.altered()
+            return reader.altered().__contains__

@@ -16,6 +16,7 @@ import msgspec
 from foldmark.checkpoint import Fact, Unit
 from foldmark.errors import HookError, NotFound
 from foldmark.events import Event
+from foldmark.hooked.doors import Doors
 from foldmark.hooked.entering import call_flag, flags, newest_message, passed, with_its_call
 from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.landing import Line
@@ -203,16 +204,16 @@ class HookedStore(Forwarding):
         return whole if key.sees == "all" else whole.within(self.log(key))
 
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
-        """As the inner store's, without what the reader is not shown. `pieces` and `frequencies` stay those of all that
-        was searched."""
+        """As the inner store's, without what the reader is not shown and could not open: what a call started that is
+        withheld. `pieces` and `frequencies` stay those of all that was searched."""
         if not self._reads:
             return self.inner.find(key, terms, limit=limit, sought=sought)
-        asked = max(0, limit)
+        asked, doors = max(0, limit), Doors(self.inner, self, key, sought.where)
         while True:
             finding = self.inner.find(key, terms, limit=asked, sought=sought)
-            shown = [one for found in finding.found if (one := self._found(key, found))]
+            shown = [one for found in finding.found if (one := self._found(doors, found))]
             if len(shown) >= limit or len(finding.found) < asked:
-                near = tuple(one for found in finding.near if (one := self._found(key, found)))
+                near = tuple(one for found in finding.near if (one := self._found(doors, found)))
                 return msgspec.structs.replace(finding, found=tuple(shown[: max(0, limit)]), near=near)
             asked *= 2
 
@@ -220,11 +221,11 @@ class HookedStore(Forwarding):
     def vectors(self) -> Vectors | None:
         """The inner store's, without what the reader is not shown; None where the inner store keeps none."""
         inner = vectors_of(self.inner)
-        return HookedVectors(inner, self.inner, self._readers) if inner and self._reads else inner
+        return HookedVectors(inner, self.inner, self, self._readers) if inner and self._reads else inner
 
-    def _found(self, key: Key, found: Found) -> Found | None:
-        if found.session:
-            key = msgspec.structs.replace(key, session=found.session, scope="", sees="all")
+    def _found(self, doors: Doors, found: Found) -> Found | None:
+        if (key := doors.key(found.session)) is None:
+            return None
         with self._readers.of(self.inner, key) as reader:
             return reader.found(found)
 

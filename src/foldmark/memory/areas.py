@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from foldmark.log import Log
 from foldmark.memory.rows import Row
 from foldmark.memory.searching import Stretch
 from foldmark.seeking import Sought
@@ -26,6 +27,9 @@ class Kin:
 
     def children(self, session: Row) -> list[Child[Row]]:
         return [Child(row, row.info.parent_call, row.info.parent_seq) for row in session.children]
+
+    def calls(self, session: Row) -> Log:
+        return session.log
 
     def below(self, session: Row) -> list[Row]:
         return session.below(children=True)

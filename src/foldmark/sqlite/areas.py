@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
+from foldmark.log import Log
 from foldmark.seeking import Sought
-from foldmark.sqlite.rows import get
-from foldmark.sqlite.sessions import WHOLE, Known, below, children
-from foldmark.store import Key, sees
+from foldmark.sqlite.rows import get, unpack_event
+from foldmark.sqlite.sessions import ENDLESS, Known, Segment, below, children, lineage, row_of
+from foldmark.store import Key, OpenCall, sees
 from foldmark.store.ground import EVERYTHING, Child, ground
 
 Visible = Callable[[int], bool]
@@ -26,7 +28,7 @@ class Stretch(NamedTuple):
     session: int
     name: str
     first: int = 0
-    last: int = WHOLE
+    last: int = ENDLESS
 
 
 class Area:
@@ -99,8 +101,38 @@ class Kin:
     def children(self, session: int) -> list[Child[int]]:
         return [Child(row.id, get(row.parent_call), row.parent_seq) for row in children(self._db, session)]
 
+    def calls(self, session: int) -> Made:
+        return Made(self._db, session)
+
     def below(self, session: int) -> list[int]:
         return [row.id for row in below(self._db, session, children=True)]
+
+
+class Made:
+    """Where the calls of a session's lineage were made, read from its rows when somebody asks."""
+
+    def __init__(self, db: sqlite3.Connection, session: int) -> None:
+        self._db, self._session = db, session
+
+    @cached_property
+    def _segments(self) -> Sequence[Segment]:
+        return lineage(self._db, row_of(self._db, self._session))
+
+    @cached_property
+    def calls(self) -> Mapping[str, OpenCall]:
+        log = Log("")
+        for one in self._segments:
+            bodies = self._db.execute(
+                "SELECT body FROM event WHERE session = ? AND seq <= ? ORDER BY seq", (one.session, one.last)
+            )
+            log.extend(unpack_event(body) for (body,) in bodies)
+        return log.calls
+
+    def key_at(self, seq: int) -> str | None:
+        holder = next((one.session for one in self._segments if seq <= one.last), None)
+        where = "SELECT scope, branch FROM event WHERE session = ? AND seq = ?"
+        found = self._db.execute(where, (holder, seq)).fetchone()
+        return (get(found[0]) or get(found[1])) if found else None
 
 
 def area(db: sqlite3.Connection, known: Known, key: Key, sought: Sought, visible: Callable[[int], bool] | None) -> Area:

@@ -39,6 +39,9 @@ class Kin(Protocol[S]):
     def children(self, session: S) -> Iterable[Child[S]]:
         """Those that calls of a session itself started."""
 
+    def calls(self, session: S) -> Calls:
+        """Those of the lineage of one of the family."""
+
     def below(self, session: S) -> Iterable[S]:
         """All that hangs on a session, at whatever depth."""
 
@@ -92,11 +95,14 @@ def _started(key: Key, calls: Calls, kin: Kin[S]) -> Iterator[S]:
 
 
 def _unseen(family: Sequence[S], key: Key, calls: Calls, kin: Kin[S]) -> Iterator[S]:
-    """What calls of the family started that the scope does not see, or that no event of its lineage made, and all that
-    hangs below."""
+    """What calls of the family started that the scope does not see, or of which nobody knows, and all that hangs below.
+    What the lineage gives no way to, the scope may still see where it was started."""
     seen = set(_started(key, calls, kin)) if family else set()
+    own = kin.lineage[-1][0]
     for session in family:
-        for child in kin.children(session):
-            if child.session not in seen:
-                yield child.session
-                yield from kin.below(child.session)
+        theirs = calls if session == own else kin.calls(session)
+        for one in kin.children(session):
+            if one.session in seen or belongs(key, theirs, call=one.call, at=one.at, last=EVERYTHING[1], own=False):
+                continue
+            yield one.session
+            yield from kin.below(one.session)
