@@ -1,5 +1,5 @@
-"""Begins the session of a sub-agent, or finds it again: which call starts it, its name, its limits. Knows nothing of
-reports and of how it is run.
+"""Begins the session of a sub-agent, or finds it again, and holds it to its limits. Knows nothing of reports and of how
+it is run.
 
 The name is the place of the call (`refund-fix/12`, its second call `refund-fix/12.2`), so the same call finds the same
 session after a restart, whatever ids a provider gives.
@@ -7,13 +7,14 @@ session after a restart, whatever ids a provider gives.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from foldmark.aio import AsyncSession
 from foldmark.asking import Ask
+from foldmark.children.calling import Call, call_of, is_only
 from foldmark.children.checking import inner, limited
 from foldmark.children.limits import RunLimits, Spent, limit_used, spent_with
 from foldmark.drafts import Request
@@ -21,16 +22,10 @@ from foldmark.errors import ChildStopped, NotFound, PolicyError
 from foldmark.events import Event, ToolCall
 from foldmark.following import Followed
 from foldmark.session import Recorded, Session
-from foldmark.store import Key, OpenCall, SessionInfo, sees
+from foldmark.store import Key, SessionInfo
 
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that starts a sub-agent: where it was `made`, the `holder` (the session whose event it is; a fork inherits
-    it) and the `name` of the sub-agent's session."""
-
-    made: OpenCall
-    holder: str
-    name: str
+TAKEN = "taken_for"
+"""Under which name an imported sub-agent's session keeps the place of the call that it was opened for."""
 
 
 class ChildSession(Session):
@@ -102,23 +97,6 @@ class ChildSession(Session):
         return super().request_steps(**options)
 
 
-def call_of(session: Session, call: ToolCall | str) -> Call:
-    """The call of that id (the newest, where ids come again). Raises NotFound for one that the session has not, and for
-    one that its scope does not see."""
-    call_id, key = (call if isinstance(call, str) else call.id), session.key
-    made = session.store.context(key, ()).calls.get(call_id)
-    if made is None:
-        said = f"Session {key.session!r} has no call {call_id!r}: record the step that makes it first."
-        raise NotFound(call_id, said)
-    if not sees(key.scope, made.key, key.sees):
-        raise NotFound(call_id, f"The call {call_id!r} was made under {made.key!r}, which {key.scope!r} does not see.")
-    event = session.store.event(key, str(made.seq))
-    ids = [each.id for each in event.calls]
-    number = ids.index(call_id) + 1
-    place = f"{made.seq}.{number}" if number > 1 else str(made.seq)
-    return Call(made=made, holder=event.session, name=f"{event.session}/{place}")
-
-
 def child_key(session: Session, name: str) -> Key:
     """The key of a sub-agent's whole session."""
     return Key(session=name, tenant=session.key.tenant, user=session.key.user)
@@ -132,6 +110,8 @@ def known_child(session: Session, call: Call) -> SessionInfo | None:
     except NotFound:
         others = session.store.children(child_key(session, call.holder), call=call.made.call.id)
         mine = [one for one in others if _is_of(one, call)]
+        if not all(map(_has_place, mine)) and not is_only(session, call):
+            mine = [one for one in mine if _has_place(one)]  # of which call an imported one is, nobody knows then
         return max(reversed(mine), key=lambda one: one.updated, default=None)  # among equals the one made last
     if not _is_of(info, call):
         raise PolicyError(
@@ -143,7 +123,13 @@ def known_child(session: Session, call: Call) -> SessionInfo | None:
 
 def _is_of(info: SessionInfo, call: Call) -> bool:
     same = (info.kind, info.parent, info.parent_call) == ("child", call.holder, call.made.call.id)
-    return same and info.parent_seq in (0, call.made.seq)  # 0: imported, only the id is known
+    return same and info.parent_seq in (0, call.made.seq) and info.meta.get(TAKEN, call.place) == call.place
+
+
+def _has_place(info: SessionInfo) -> bool:
+    """Whether it is known which of the calls with its id started it. Of an imported one only the id is, until it is
+    opened for a call."""
+    return info.parent_seq > 0 or TAKEN in info.meta
 
 
 def open_child(
@@ -157,9 +143,13 @@ def open_child(
     """
     limited(limits, options)
     session = inner(session)
+    return child_for(session, call_of(session, call), limits, options)
+
+
+def child_for(session: Session, found: Call, limits: RunLimits, options: Mapping[str, Any]) -> ChildSession:
+    """As `open_child`, for a call that was found."""
     if wrong := {"store", "tenant", "user"} & options.keys():
         raise PolicyError(f"A sub-agent has the {' and '.join(sorted(wrong))} of its parent; leave that option out.")
-    found = call_of(session, call)
     info = known_child(session, found)
     name = info.session if info else found.name
     if info is None:
@@ -167,6 +157,8 @@ def open_child(
             session=name, kind="child", parent=found.holder, parent_seq=found.made.seq, parent_call=found.made.call.id
         )
         session.store.open(child_key(session, name), info=made)
+    elif not _has_place(info):
+        session.store.describe(child_key(session, name), {TAKEN: found.place})
     above = session if isinstance(session, ChildSession) else None
     child = ChildSession(name, limits=limits, above=above, **{**session.alike, **options})
     if not {"model", "summarizer"} & options.keys():

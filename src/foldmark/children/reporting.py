@@ -11,7 +11,8 @@ import msgspec
 
 from foldmark.aio import AsyncSession
 from foldmark.checkpoint import Fact
-from foldmark.children.beginning import Call, ChildSession, call_of, child_key, known_child
+from foldmark.children.beginning import ChildSession, child_key, known_child
+from foldmark.children.calling import Call, answer_of, call_of
 from foldmark.children.checking import inner
 from foldmark.children.limits import SPENT, RunLimits, Spent, spent_with
 from foldmark.children.telling import Ended, Outcome, told_facts, written
@@ -58,7 +59,7 @@ def report_of(session: Session | AsyncSession, call: ToolCall | str, *, limits: 
         said = f"The call {found.made.call.id!r} started no sub-agent here (there is no session {found.name!r})."
         raise NotFound(found.name, said)
     made = _report(session, found, info, limits)
-    answer = _answer(session, found)
+    answer = answer_of(session, found)
     return msgspec.structs.replace(made, ref=event_ref(answer.seq) if answer else "")
 
 
@@ -70,7 +71,7 @@ def conclude(session: Session | AsyncSession, call: ToolCall | str, *, limits: R
     info = known_child(session, found)
     if info is None:
         return answered(session, found) or report_of(session, call, limits=limits)
-    if ended_of(info) is None and not _answer(session, found):
+    if ended_of(info) is None and not answer_of(session, found):
         ended = Ended(outcome="interrupted", why="its run has no end in the log", head=info.head)
         info = _keep_end(session, info.session, ended)
     return settle(session, found, info, limits)
@@ -130,7 +131,7 @@ def settle(session: Session, call: Call, info: SessionInfo, limits: RunLimits) -
 def answered(session: Session, call: Call) -> ChildReport | None:
     """The answer of the call as it was recorded; None while there is none. What it proves is handed up, also where a
     crash kept it back."""
-    event = _answer(session, call)
+    event = answer_of(session, call)
     if event is None or event.result is None:
         return None
     name = event.meta.get(CHILD_SESSION, "")
@@ -149,28 +150,22 @@ def refuse(session: Session, call: Call, why: str) -> ChildReport:
     return _record(session, call, ChildReport(session="", call=call.made.call.id, outcome="limit", text=text, why=why))
 
 
-def _answer(session: Session, call: Call) -> Event | None:
-    made = session.store.context(session.key, ()).calls.get(call.made.call.id)
-    if made is None or made.seq != call.made.seq or not made.answered:
-        return None
-    return session.store.event(session.key, str(made.answered))
-
-
 def _record(session: Session, call: Call, made: ChildReport, meta: dict[str, str] | None = None) -> ChildReport:
     """One event with an id of its own: who comes second, in this process or another, finds the first."""
     said = {OUTCOME: made.outcome, **({WHY: made.why} if made.why else {}), **(meta or {})}
     event = result(
-        made.call, made.text, name=call.made.call.name, is_error=made.outcome != "finished", id=f"report:{call.name}",
+        made.call, made.text, name=call.made.call.name, is_error=made.outcome != "finished", id=call.report_id,
         scope=call.made.key, meta=said,
     )  # fmt: skip
-    with suppress(IdConflict):
-        (session.keep if isinstance(session, ChildSession) else session.record)(event)
+    writer = session if call.made.key or session.key.sees == "all" else Session(session.key.session, **session.alike)
+    with suppress(IdConflict):  # a scope would put its own key where the call has none, and hide the report from others
+        (writer.keep if isinstance(writer, ChildSession) else writer.record)(event)
     return answered(session, call) or made  # as it stands in the log; a hook may have held it back
 
 
 def _hand_up(session: Session, call: Call, facts: list[Fact]) -> None:
     """Facts of the parent, resting on the report. Newer ones of its own stay."""
-    answer = _answer(session, call)
+    answer = answer_of(session, call)
     if answer is None:
         return
     state = session.store.context(session.key, ()).state

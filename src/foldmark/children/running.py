@@ -20,7 +20,8 @@ import msgspec
 
 from foldmark.aio import AsyncSession
 from foldmark.awaiting import unawaited
-from foldmark.children.beginning import Call, ChildSession, call_of, depth_of, known_child, open_child
+from foldmark.children.beginning import ChildSession, child_for, depth_of, known_child
+from foldmark.children.calling import Call, call_of
 from foldmark.children.checking import for_delegate, for_delegate_async, limited
 from foldmark.children.limits import RunLimits
 from foldmark.children.reporting import ChildReport, answered, ended_of, finish, refuse, settle, why_failed
@@ -65,7 +66,7 @@ def delegate(
     call_, report = _known(session, call, limits)
     if report:
         return report
-    child = open_child(session, call, limits=limits, **options)
+    child = child_for(session, call_, limits, options)
     with _among_those_running(session, child):
         if limits.timeout_seconds is None:
             finish(child, *_outcome(child, run))
@@ -87,7 +88,7 @@ async def delegate_async(
     call_, report = await asyncio.to_thread(_known, plain, call, limits)
     if report:
         return report
-    child = await asyncio.to_thread(lambda: open_child(plain, call, limits=limits, **options))
+    child = await asyncio.to_thread(child_for, plain, call_, limits, options)
     task = asyncio.ensure_future(_outcome_async(child, run))
     try:
         with _among_those_running(plain, child):
