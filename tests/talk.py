@@ -15,6 +15,8 @@ from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
 from foldmark.salience import Tally, best_units, rank_names
+from foldmark.store import Calls
+from foldmark.store.calls import answers
 
 State = dict[tuple[str, str], Fact]
 SECRET = b"a key for tests"
@@ -37,7 +39,8 @@ def used(
 
 
 def readings(events: Sequence[Event], start: int = 1) -> list[Reading]:
-    return read(numbered(events, start), [], {}, redactor(SECRET))
+    told = numbered(events, start)
+    return read(told, [], answers(told, Calls()), redactor(SECRET))
 
 
 def facts_from(events: Sequence[Event]) -> tuple[list[Fact], State]:

@@ -23,7 +23,8 @@ from foldmark.policy import Policy
 from foldmark.readings import is_recalled
 from foldmark.recalls import recalls
 from foldmark.redact import redact_json
-from foldmark.store import Context
+from foldmark.store import Calls, Context
+from foldmark.store.calls import answered
 
 UNKNOWN_WINDOW = 128_000
 SURELY_BIG = 16
@@ -43,16 +44,15 @@ def admit(
     """
     meter = _meter()
     limit = limit_tokens(policy, context.window)
-    calls: dict[str, ToolCall] = {}
+    calls = Calls()
     events: list[Event] = []
     bodies: list[Body] = []
     for arrived in context.new:
-        calls.update((call.id, call) for call in arrived.calls)
+        calls.add(arrived)
         event, made = arrived, list[Body]()
         if found := arrived.result:
-            earlier = context.calls.get(found.call_id)
-            call = calls.get(found.call_id) or (earlier.call if earlier else None)
-            event, made = _admit_result(arrived, call, limit, policy, redact, meter)
+            answers = answered(found.call_id, arrived.key, calls, context.calls)
+            event, made = _admit_result(arrived, answers.call if answers else None, limit, policy, redact, meter)
         elif arrived.role == "user":
             event, made = _admit_words(arrived, policy, redact, meter)
         event, pictures = _admit_images(event, policy.admission.inline_bytes, len(made))

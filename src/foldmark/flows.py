@@ -76,6 +76,7 @@ from foldmark.seeking import Reach, Sought
 from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store
+from foldmark.store.calls import answers
 from foldmark.summarizer import Occasion, Summarizer
 from foldmark.triggers import due, landing_warning, static_warning
 from foldmark.written import noted as remembered
@@ -99,7 +100,7 @@ def record(
     admitted, bodies = admit(context, policy, redact=redact)  # a big result becomes preview + body
     for body in bodies:
         artifacts.put(key.tenant, body.text.encode("utf-8", "surrogatepass"))  # first: an orphan body harms nobody
-    readings = read(admitted, bodies, context.calls, lambda text: redact(on_screen(text)))
+    readings = read(admitted, bodies, answers(admitted, context.calls), lambda text: redact(on_screen(text)))
     readings = without_recalled(readings, partial(recalls, policy=policy))  # recalled text is no news
     units, tally = units_and_counts(readings, context.tally)
     facts = facts_of(readings, context.state, policy.profiles)

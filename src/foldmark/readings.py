@@ -38,21 +38,17 @@ class Made(Protocol):
 
 
 def read(
-    events: Sequence[Event], bodies: Sequence[Body], calls: Mapping[str, Made], redact: Callable[[str], str]
-) -> list[Reading]:
-    """One reading per event. `calls` are those made earlier in the log; calls of this batch are found in it."""
+    events: Sequence[Event], bodies: Sequence[Body], answers: Callable[[Event], Made | None],
+    redact: Callable[[str], str],
+) -> list[Reading]:  # fmt: skip
+    """One reading per event. `answers` tells the call that a result answers, of this batch too."""
     whole = {(body.seq, body.number): body.text for body in bodies}
-    here: dict[str, tuple[int, ToolCall, str]] = {}
     out: list[Reading] = []
     for event in events:
         made = tuple(_redacted(call, redact) for call in event.calls)
-        here.update({call.id: (event.seq, call, event.key) for call in made})
         call, call_seq, call_key = None, 0, ""
-        if result := event.result:
-            if result.call_id in here:
-                call_seq, call, call_key = here[result.call_id]
-            elif earlier := calls.get(result.call_id):
-                call_seq, call, call_key = earlier.seq, _redacted(earlier.call, redact), earlier.key
+        if found := answers(event):
+            call_seq, call, call_key = found.seq, _redacted(found.call, redact), found.key
         text = redact(words_of(event, whole)) if event.role != "control" else ""
         out.append(Reading(event, text, made, call, call_seq, call_key))
     return out

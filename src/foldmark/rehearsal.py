@@ -12,9 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from foldmark.checkpoint import Checkpoint
-from foldmark.errors import NotFound, StaleBoundary
 from foldmark.events import Event
-from foldmark.log import Viewpoint, committed, described, viewpoint_of
+from foldmark.log import Viewpoint, check_commit, committed, described, latest, viewpoint_of
 from foldmark.reports import Attempt
 from foldmark.store import (
     Checkpoints,
@@ -122,11 +121,10 @@ class Rehearsal(Reading):
     ) -> None:
         """Remember it here. Raises StaleBoundary and NotFound as the store would, but for leases: nobody holds one."""
         view = self.view(key)
-        found = view.checkpoint.version if view.checkpoint else 0
-        if found != expected or checkpoint.version <= found:
-            raise StaleBoundary(expected, found)
-        if checkpoint.boundary and anchor not in (None, self.inner.event(key, str(checkpoint.boundary)).chain):
-            raise NotFound(key.session, f"Session {key.session!r} is another one by now.")
+        check_commit(
+            key.session, view.head, lambda seq: self.inner.event(key, str(seq)).chain, checkpoint, view.checkpoint,
+            expected=expected, anchor=anchor,
+        )  # fmt: skip
         tried = self._tried.setdefault(_place(key), _Tried([], view.state, []))
         tried.checkpoints.append(checkpoint)
         tried.state = committed(tried.state, checkpoint)
@@ -138,7 +136,7 @@ class Rehearsal(Reading):
 
     def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
         tried = self._tried.get(_place(key))
-        return [*self.inner.attempts(key, limit=limit), *(tried.attempts if tried else ())][-limit:]
+        return latest([*self.inner.attempts(key, limit=limit), *(tried.attempts if tried else ())], limit)
 
 
 def _place(key: Key) -> tuple[str, str, str, Viewpoint]:

@@ -13,7 +13,6 @@ from places import STORES
 from foldmark.events import user
 from foldmark.hooked import EventHooks, hooked
 from foldmark.rehearsal import Rehearsal
-from foldmark.sqlite import SQLiteStore
 from foldmark.store import Key, SessionInfo, Store
 
 MAIN = Key(session="main")
@@ -151,11 +150,9 @@ def test_a_rehearsal_lists_those_of_its_store(store: Store) -> None:
     assert names(Rehearsal(store), call="c") == ["child"]
 
 
-def test_what_another_process_began_is_found(tmp_path: Path) -> None:
-    one, two = (SQLiteStore(tmp_path / "store.db") for _ in range(2))
+def test_what_another_process_began_is_found(handles: tuple[Store, Store]) -> None:
+    one, two = handles
     say(one, MAIN, "one")
     assert names(two, call="c") == []
     add(one, "child", "c", at=1)
     assert names(two, call="c") == ["child"]
-    one.close()
-    two.close()

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import test_session_rows
 import test_stores
+import test_told_exactly
 from places import STORES
 
 from foldmark.events import Event, user
@@ -15,9 +17,10 @@ from foldmark.hooked import EventHooks, HookedStore, Landed, hooked
 from foldmark.memory import MemoryStore
 from foldmark.store import Key, SessionInfo, Store, promised
 
-globals().update(
-    {name: thing for name, thing in vars(test_stores).items() if name.startswith("test_") and callable(thing)}
-)
+for module in (test_stores, test_session_rows, test_told_exactly):
+    globals().update(
+        {name: thing for name, thing in vars(module).items() if name.startswith("test_") and callable(thing)}
+    )
 
 
 def same(key: Key, events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -7,13 +7,10 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import pytest
+from places import PLACES, Place
 
-from foldmark.memory import MemoryStore
-from foldmark.sqlite import SQLiteStore
 from foldmark.store import PARTS, Store, promised
 from foldmark.store.forwarding import Forwarding, Reading
-
-STORES = {"foldmark.memory.parts": MemoryStore, "foldmark.sqlite.parts": SQLiteStore}
 
 
 def own(part: type) -> dict[str, Any]:
@@ -31,19 +28,19 @@ def test_no_method_is_promised_twice() -> None:
     assert names == list(promised())
 
 
-@pytest.mark.parametrize("place", STORES)
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
-def test_a_store_has_the_methods_of_a_part_in_the_module_of_that_part(place: str, part: type) -> None:
+def test_a_store_has_the_methods_of_a_part_in_the_module_of_that_part(place: Place, part: type) -> None:
     """`foldmark.store.events.Events` is `Events` of `foldmark.memory.parts.events`, and so in every store."""
-    made = getattr(import_module(f"{place}.{part.__module__.rpartition('.')[2]}"), part.__name__)
-    assert issubclass(STORES[place], made)
+    made = getattr(import_module(f"{place.parts}.{part.__module__.rpartition('.')[2]}"), part.__name__)
+    assert issubclass(place.kind, made)
     for name, thing in own(part).items():
         if inspect.isfunction(thing):
             assert name in vars(made), f"{made.__module__}.{made.__name__} has no {name!r}"
             assert inspect.signature(vars(made)[name]).parameters == inspect.signature(thing).parameters, name
 
 
-@pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore, Forwarding])
+@pytest.mark.parametrize("kind", [*(place.kind for place in PLACES.values()), Forwarding])
 def test_what_passes_for_a_store_has_every_method_as_it_is_promised(kind: type) -> None:
     for name, thing in promised().items():
         if inspect.isfunction(thing):

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from places import STORES, opened_again
 
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.errors import HasForks, HeadMoved, NotFound, StaleBoundary
@@ -677,11 +678,52 @@ def test_the_backlog_tells_what_waits_what_is_leased_what_rests_and_how_long_the
     assert store.backlog(-5.0).oldest_seconds == 0.0
 
 
-# SQLite: several stores and processes on one file
+def test_the_works_of_a_session_are_those_that_are_dirty_or_leased(store: Store) -> None:
+    side = msgspec.structs.replace(MAIN, scope="a", sees="lineage")
+    dirty(store, OTHER)
+    assert store.works(OTHER)[0].key == OTHER
+    with pytest.raises(NotFound):
+        store.works(MAIN)
+    store.enlist(side)
+    head = dirty(store)
+    assert [(work.key, work.wanted, work.done, work.lease_until) for work in store.works(MAIN)] == [
+        (MAIN, head, 0, 0.0),
+        (side, head, 0, 0.0),
+    ]
+    store.settle(claimed(store))  # the older one is that of the other session
+    work = claimed(store, now=20.0)
+    assert work.key.session == "main"
+    assert {one.key: one.lease_until for one in store.works(MAIN)}[work.key] == 25.0
+    assert store.settle(work)
+    assert [one.key for one in store.works(MAIN)] == [one for one in (MAIN, side) if one != work.key]
 
 
-def test_two_stores_on_one_file_share_work_leases_and_tokens(tmp_path: Path) -> None:
-    one, two = SQLiteStore(tmp_path / "a.db"), SQLiteStore(tmp_path / "a.db")
+def test_the_works_of_a_session_are_ordered_as_its_scopes_whatever_is_wanted(store: Store) -> None:
+    keys = [scope(name, sees) for name, sees in (("a", "subtree"), ("a", "exact"), ("b", "exact"))]
+    for key in keys:
+        dirty(store, key)
+    works = store.works(MAIN)
+    assert [work.key for work in works] == store.scopes(MAIN) == sorted(keys, key=lambda key: (key.scope, key.sees))
+    assert len({work.wanted for work in works}) == 2
+    store.want(MAIN, 1.0)
+    claimed(store)
+    assert [work.key for work in store.works(MAIN)] == store.scopes(MAIN)
+
+
+def test_the_backlog_and_the_claims_are_those_of_all_tenants_and_users(store: Store) -> None:
+    everybody = [Key(session="main", tenant=tenant, user=name) for tenant, name in (("t", "u"), ("t", "v"), ("w", "u"))]
+    for number, key in enumerate(everybody):
+        dirty(store, key, now=float(number))
+    assert store.backlog(10.0) == Backlog(dirty=3, oldest_seconds=10.0)
+    assert [claimed(store).key for _ in everybody] == everybody
+    assert store.backlog(10.0) == Backlog(dirty=3, leased=3)
+
+
+# Several stores and processes on one place
+
+
+def test_two_stores_on_one_place_share_work_leases_and_tokens(handles: tuple[Store, Store]) -> None:
+    one, two = handles
     dirty(one, MAIN, now=1.0)
     dirty(two, OTHER, now=2.0)
     first, second = claimed(two), claimed(one)
@@ -694,26 +736,23 @@ def test_two_stores_on_one_file_share_work_leases_and_tokens(tmp_path: Path) -> 
     two.delete(MAIN)
     assert one.settle(first) is False
     assert one.scopes(OTHER) == [OTHER]
-    for each in (one, two):
-        each.close()
 
 
-def _claim_until_empty(path: Path, found: Any) -> None:
-    store = SQLiteStore(path)
+def _claim_until_empty(place: str, folder: Path, found: Any) -> None:
+    store = opened_again(place, folder)
     while (work := store.claim(10.0, 1000.0)) is not None:
         found.put((work.key.session, work.token))
     found.put(None)
     store.close()
 
 
-def test_of_several_processes_each_work_is_claimed_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    store = SQLiteStore(path)
+def test_of_several_processes_each_work_is_claimed_once(place: str, tmp_path: Path) -> None:
+    store = STORES[place](tmp_path)
     for number in range(40):
         dirty(store, Key(session=f"n{number}"))
     spawn = multiprocessing.get_context("spawn")
     queue = spawn.Queue()
-    workers = [spawn.Process(target=_claim_until_empty, args=(path, queue)) for _ in range(2)]
+    workers = [spawn.Process(target=_claim_until_empty, args=(place, tmp_path, queue)) for _ in range(2)]
     for worker in workers:
         worker.start()
     found: list[tuple[str, int]] = []
@@ -727,19 +766,18 @@ def test_of_several_processes_each_work_is_claimed_once(tmp_path: Path) -> None:
     store.close()
 
 
-def _claim_and_hang(path: Path, sender: Any) -> None:
-    work = claimed(SQLiteStore(path), 10.0, 5.0)
+def _claim_and_hang(place: str, folder: Path, sender: Any) -> None:
+    work = claimed(opened_again(place, folder), 10.0, 5.0)
     sender.send((work.key.session, work.token))
     time.sleep(600)
 
 
-def test_the_work_of_a_killed_process_is_done_by_another_one(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    store = SQLiteStore(path)
+def test_the_work_of_a_killed_process_is_done_by_another_one(place: str, tmp_path: Path) -> None:
+    store = STORES[place](tmp_path)
     dirty(store)
     spawn = multiprocessing.get_context("spawn")
     receiver, sender = spawn.Pipe(duplex=False)
-    worker = spawn.Process(target=_claim_and_hang, args=(path, sender))
+    worker = spawn.Process(target=_claim_and_hang, args=(place, tmp_path, sender))
     worker.start()
     name, token = receiver.recv()
     worker.kill()
@@ -752,6 +790,9 @@ def test_the_work_of_a_killed_process_is_done_by_another_one(tmp_path: Path) -> 
         store.commit(MAIN, checkpoint(1, 1), expected=0, token=token)
     store.commit(MAIN, checkpoint(1, 1), expected=0, token=work.token)
     store.close()
+
+
+# SQLite: what a file is, and what it costs
 
 
 @pytest.mark.parametrize("ask", ["claim", "backlog"])
@@ -826,23 +867,3 @@ def test_the_claim_sorts_nothing(tmp_path: Path) -> None:
     assert "USING INDEX work_dirty" in plan
     assert "TEMP B-TREE" not in plan
     store.close()
-
-
-def test_the_works_of_a_session_are_those_that_are_dirty_or_leased(store: Store) -> None:
-    side = msgspec.structs.replace(MAIN, scope="a", sees="lineage")
-    dirty(store, OTHER)
-    assert store.works(OTHER)[0].key == OTHER
-    with pytest.raises(NotFound):
-        store.works(MAIN)
-    store.enlist(side)
-    head = dirty(store)
-    assert [(work.key, work.wanted, work.done, work.lease_until) for work in store.works(MAIN)] == [
-        (MAIN, head, 0, 0.0),
-        (side, head, 0, 0.0),
-    ]
-    store.settle(claimed(store))  # the older one is that of the other session
-    work = claimed(store, now=20.0)
-    assert work.key.session == "main"
-    assert {one.key: one.lease_until for one in store.works(MAIN)}[work.key] == 25.0
-    assert store.settle(work)
-    assert [one.key for one in store.works(MAIN)] == [one for one in (MAIN, side) if one != work.key]

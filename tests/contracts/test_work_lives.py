@@ -7,18 +7,18 @@ work is done. What is wanted, since when, and what waits is read off that list.
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import PLACES, Place
 
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.errors import StoreError
 from foldmark.events import Event, ToolCall, assistant, result, user
-from foldmark.memory import MemoryStore
-from foldmark.sqlite import SQLiteStore
 from foldmark.store import Backlog, Key, Raising, Store, Work
 
 # What an append may bring: its events, and whether the last of them ends a step, a turn.
@@ -279,23 +279,30 @@ def commit(store: Store, work: Work, version: int) -> str:
     return "committed"
 
 
+def handles(place: Place, folder: Path) -> list[Store]:
+    """Two on one place, which take turns, where it can be opened twice."""
+    folder.mkdir()
+    return [place.new(folder), *([place.again(folder)] if place.again else [])]
+
+
 @settings(max_examples=150)
 @given(st.lists(operations, min_size=30, max_size=60))  # short lives reach no lease that was lost
 def test_every_store_does_with_work_what_the_oracle_does(life: list[tuple[Any, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        one, two = SQLiteStore(Path(folder) / "a.db"), SQLiteStore(Path(folder) / "a.db")
-        memory, oracle, now = MemoryStore(), Oracle(), 1.0
-        works: list[list[Work]] = [[], []]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        held = [handles(place, Path(folder) / name) for name, place in PLACES.items()]
+        for store in (each for of_one in held for each in of_one):
+            stack.enter_context(closing(store))
+        oracle, now = Oracle(), 1.0
+        works: list[list[Work]] = [[] for _ in held]
         for number, operation in enumerate([*BEGUN, *life]):
             now += operation[1] if operation[0] == "wait" else 0.5
-            stores: list[Store] = [memory, two if number % 2 else one]  # two stores on one file take turns
+            stores = [of_one[number % len(of_one)] for of_one in held]
             answers = carry_out(stores, works, oracle, operation, now)
             assert all(answer == answers[-1] for answer in answers), operation
             for store in stores:
                 assert store.backlog(now) == oracle.backlog(now), operation
                 for session in oracle.heads:
                     assert store.scopes(Key(session=session)) == oracle.keys(session)
-        tokens = [[work.token for work in held] for held in works]
-        assert tokens[0] == tokens[1] == sorted(set(tokens[0]))
-        for store in (one, two):
-            store.close()
+        for claims in works:
+            tokens = [work.token for work in claims]
+            assert tokens == sorted(set(tokens))

@@ -16,7 +16,7 @@ from foldmark.events import Event, Reasoning, Text, ToolCall, assistant, chained
 from foldmark.policy import Policy
 from foldmark.rounds import border, rounds
 from foldmark.salience import Tally
-from foldmark.store import Context, Key
+from foldmark.store import Calls, Context, Key
 from foldmark.tokens import count, event_tokens
 
 TOOLS = ("read", "edit", "bash", "grep", "get_price", "book_flight", "mystery")
@@ -143,7 +143,7 @@ def test_one_shot_results_change_only_when_they_are_repeated_or_empty(events: li
 @given(logs(), st.integers(50, 400))
 def test_admission_loses_nothing_and_is_the_same_every_time(events: list[Event], limit: int) -> None:
     policy = Policy.coding(admission={"limit_tokens": limit, "inline_bytes": 200, "preview_tokens": 60})
-    context = Context(key=Key(session="s"), head=0, new=tuple(events), known=(), calls={}, state={}, tally=Tally())
+    context = Context(key=Key(session="s"), head=0, new=tuple(events), known=(), calls=Calls(), state={}, tally=Tally())
     found, bodies = admit(context, policy)
     assert (found, bodies) == admit(context, policy)
     whole = {(body.seq, body.number): body.text for body in bodies}

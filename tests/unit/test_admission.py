@@ -14,20 +14,20 @@ from foldmark.events import Body, Event, Paste, Text, ToolCall, assistant, chain
 from foldmark.kinds import count_lines
 from foldmark.policy import Policy
 from foldmark.salience import Tally
-from foldmark.store import Context, Key, OpenCall
+from foldmark.store import Calls, Context, Key
 from foldmark.tokens import count, event_tokens
 
 POLICY = Policy.coding()
 
 
-def context(*events: Event, window: int = 0, calls: dict[str, OpenCall] | None = None) -> Context:
+def context(*events: Event, window: int = 0, calls: Calls | None = None) -> Context:
     numbered = [msgspec.structs.replace(event, seq=n) for n, event in enumerate(events, 1)]
     return Context(
         key=Key(session="s"),
         head=0,
         new=tuple(chained(numbered)),
         known=(),
-        calls=calls or {},
+        calls=calls or Calls(),
         state={},
         tally=Tally(),
         window=window,
@@ -105,7 +105,9 @@ def test_the_limit_can_be_given() -> None:
 
 def test_the_call_may_stand_earlier_in_the_log() -> None:
     call = ToolCall("a", "read", '{"path":"notes.txt"}')
-    new = context(result("a", lines(5_000)), calls={"a": OpenCall(1, call)})
+    earlier = Calls()
+    earlier.add(assistant("", call, seq=1))
+    new = context(result("a", lines(5_000)), calls=earlier)
     (event,), _ = admit(new, POLICY)
     assert event.artifacts[0].kind == "file"
 

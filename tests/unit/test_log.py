@@ -11,7 +11,8 @@ from foldmark.facts import facts_of
 from foldmark.log import Log, inherit
 from foldmark.readings import read
 from foldmark.salience import Tally
-from foldmark.store import Key, OpenCall, ScopeState
+from foldmark.store import Calls, Key, OpenCall, ScopeState
+from foldmark.store.calls import answers
 
 A, B = Key(session="s", scope="a", sees="exact"), Key(session="s", scope="b", sees="exact")
 BOTH, ALL = Key(session="s", scope="", sees="subtree"), Key(session="s")
@@ -64,7 +65,7 @@ def test_what_a_result_tells_of_a_call_under_another_key_is_for_those_who_see_bo
     answer = result("c1", "Error: no rule\nexit code 2", is_error=True)
     for key, other, shown in (("a", "a", {"a", "both"}), ("a", "b", {"both"})):
         log = log_of(assistant("", call, scope=key), msgspec.structs.replace(answer, scope=other))
-        facts = facts_of(read(log.events, (), {}, str), {})
+        facts = facts_of(read(log.events, (), answers(log.events, Calls()), str), {})
         assert facts
         assert {name for name, kinds in known(log, facts).items() if kinds} == shown
 
@@ -72,7 +73,7 @@ def test_what_a_result_tells_of_a_call_under_another_key_is_for_those_who_see_bo
 def test_what_was_said_elsewhere_is_noted_again_and_what_was_said_here_is_not() -> None:
     said = "Never push to main."
     log = log_of(user(said, scope="a"), user(said, scope="b"), user(said, scope="b"))
-    facts = facts_of(read(log.events, (), {}, str), {})
+    facts = facts_of(read(log.events, (), answers(log.events, Calls()), str), {})
     limits = [fact.seq for fact in facts if fact.kind == "constraint"]
     assert limits == [1, 2]
     for key in (A, B):

@@ -39,6 +39,19 @@ def test_one_slip_is_mended(slip: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("slip", "word"),
+    [
+        ("Grünwlad", "grünwald"), ("Grunwlad", "grünwald"), ("Größmnan", "größmann"), ("Schlüsel", "schlüssel"),
+        ("Königsstrase", "königsstraße"), ("Ibáñze", "ibáñez"), ("proprietiare", "propriétaire"),
+        ("Özdemri", "özdemir"),
+    ],
+)  # fmt: skip
+def test_a_word_with_accents_is_meant_too(slip: str, word: str) -> None:
+    known = dict.fromkeys(("grünwald", "größmann", "schlüssel", "königsstraße", "ibáñez", "propriétaire", "özdemir"), 2)
+    assert set(words(word)) & meant(slip, known=known)
+
+
+@pytest.mark.parametrize(
     "word", ["dimeout", "chckpint", "time", "timed", "tymoat", "src/chekpoint.py", "chek_point", "12345678", "東京都庁"]
 )
 def test_what_is_no_slip_stays_as_it_is(word: str) -> None:

@@ -81,8 +81,9 @@ def test_a_failed_append_leaves_file_and_process_as_they_were(tmp_path: Path) ->
     store = SQLiteStore(tmp_path / "a.db")
     add(store, "1")
     context = store.context(MAIN, [user("2", id="two")])
-    with pytest.raises(KeyError):  # a piece of an event that is not in the batch
-        store.append(MAIN, context.new, head=1, pieces=[Piece(9, 0, "stray")], now=1.0)
+    unfit = [Piece(2, 0, "stray"), Piece(2, 1, None)]  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):  # when the events and the first piece were written
+        store.append(MAIN, context.new, head=1, pieces=unfit, now=1.0)
     assert texts(store) == ["1"]
     assert store.find(MAIN, words("stray")).found == ()
     add(store, "2")
@@ -350,3 +351,11 @@ def test_a_ref_of_a_session_that_nobody_holds_is_opened_without_reading_its_log(
     made.control.delete()
     with pytest.raises(NotFound):
         SQLiteStore(path).event(Key(session="s"), "300")
+
+
+def test_what_a_process_wrote_before_is_written_again_when_another_one_wrote_over_it(tmp_path: Path) -> None:
+    one, two = SQLiteStore(tmp_path / "a.db"), SQLiteStore(tmp_path / "a.db")
+    add(one, "1")
+    for store, word in ((one, "x"), (two, "y"), (one, "x"), (one, "x"), (two, "y")):
+        store.wrote(MAIN, {"h": word})
+        assert one.written(MAIN, ["h"]) == two.written(MAIN, ["h"]) == {"h": word}

@@ -15,6 +15,7 @@ from foldmark.log.views import (
     build_view,
     count_event,
     described,
+    latest,
     shown_attempts,
     title_of,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "fitting",
     "holds_call",
     "inherit",
+    "latest",
     "learn",
     "newest",
     "ordered",

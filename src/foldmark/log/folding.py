@@ -18,6 +18,7 @@ from foldmark.log.knowing import State, Viewpoint, learn, viewpoint_of
 from foldmark.log.lists import UNCHAINED
 from foldmark.salience import Tally
 from foldmark.store import Key, OpenCall, sees
+from foldmark.store.calls import Calls, answered
 from foldmark.store.refusing import no_event
 
 
@@ -63,7 +64,7 @@ class Log:
         self.session = session
         self.events: list[Event] = []
         self.seqs: dict[str, int] = {}
-        self.calls: dict[str, OpenCall] = {}
+        self.calls = Calls()
         self.chain = ""
         self.has_keys = False  # whether any event has a key of its own: agents share the session
         self.scopes: dict[Viewpoint, Scope] = {}
@@ -74,15 +75,17 @@ class Log:
 
     def shows(self, key: Key, fact: Fact) -> bool:
         """Whether a scope may know a fact: it sees the event that established it, and every event that the fact rests
-        on, for their words may stand in it."""
+        on, for their words may stand in it. What is behind the head nobody sees yet."""
         if key.sees == "all":
             return True
-        rests = (self.events[seq - 1] for seq in fact.refs if 0 < seq <= self.head)
-        return sees(key.scope, fact.scope, key.sees) and all(map(key.shows, rests))
+        rests = (seq for seq in fact.refs if seq > 0)
+        return sees(key.scope, fact.scope, key.sees) and all(
+            seq <= self.head and key.shows(self.events[seq - 1]) for seq in rests
+        )
 
-    def is_at(self, seq: int, chain: str) -> bool:
-        """Whether the event there has that chain, that is, whether it is the same past up to it."""
-        return 1 <= seq <= self.head and self.events[seq - 1].chain == chain
+    def chain_at(self, seq: int) -> str | None:
+        """The chain of the event there, which tells all that came up to it; None when there is none."""
+        return self.events[seq - 1].chain if 0 < seq <= self.head else None
 
     def extend(self, events: Iterable[Event]) -> None:
         """Fold in the next events; their seqs must go on from the head."""
@@ -93,10 +96,8 @@ class Log:
             self.seqs[event.id] = event.seq
             self.chain = event.chain or self.chain
             self.has_keys = self.has_keys or bool(event.key)
-            for call in event.calls:
-                self.calls[call.id] = OpenCall(event.seq, call, key=event.key)
-            if (answer := event.result) and (made := self.calls.get(answer.call_id)):
-                self.calls[answer.call_id] = msgspec.structs.replace(made, answered=event.seq)
+            self.calls.add(event)
+            self.calls.answer(event)
             for scope in self.scopes.values():
                 scope.add(event)
 
@@ -172,11 +173,6 @@ class Log:
         """The key of the event there; None when there is none."""
         return self.events[seq - 1].key if 0 < seq <= self.head else None
 
-    def key_of(self, call: str) -> str | None:
-        """The key of the event that made the newest call with this id; None when there is none."""
-        made = self.calls.get(call)
-        return made.key if made else None
-
     def seen(self, scope: Scope, first: int = 1, last: int | None = None) -> list[Event]:
         """Events that the scope sees, `first` to `last` inclusive."""
         first, last = max(1, first), self.head if last is None else min(last, self.head)
@@ -189,14 +185,14 @@ class Log:
         """Whether work is due after this event: a final assistant text or the last result of a tool round."""
         if event.role == "assistant":
             return not event.calls
-        made = self.calls.get(answer.call_id) if (answer := event.result) else None
+        made = answered(answer.call_id, event.key, self.calls) if (answer := event.result) else None
         if made is None:
             return False
-        return all(self._answered(made.seq, call) for call in self.events[made.seq - 1].calls)
+        return all(self._answered(made, call) for call in self.events[made.seq - 1].calls)
 
-    def _answered(self, seq: int, call: ToolCall) -> bool:
-        newest = self.calls[call.id]
-        return newest.seq != seq or newest.answered > 0  # made again later: the old one waits for nothing
+    def _answered(self, made: OpenCall, call: ToolCall) -> bool:
+        newest = self.calls.own[call.id, made.key]
+        return newest.seq != made.seq or newest.answered > 0  # made again later: the old one waits for nothing
 
     def upto(self, seq: int, session: str) -> Log:
         """The beginning of this log as another session inherits it: the events are shared."""

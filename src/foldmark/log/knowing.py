@@ -11,11 +11,11 @@ State = dict[tuple[str, str], Fact]
 Viewpoint = tuple[str, str]  # (scope, sees): what makes two scopes of a session the same
 
 WHOLE: Viewpoint = ("", "all")
-"""The scope that sees the whole session: what you get without saying anything."""
+"""Where the scope stands that sees the whole session."""
 
 
 def viewpoint_of(key: Key) -> Viewpoint:
-    return WHOLE if key.sees == "all" and not key.scope else (key.scope, key.sees)
+    return WHOLE if key.is_whole else (key.scope, key.sees)
 
 
 def learn(state: State, fact: Fact) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from foldmark.checkpoint import Checkpoint, Mark
 from foldmark.errors import StaleBoundary
-from foldmark.log.folding import Log
 from foldmark.store import ScopeState
 from foldmark.store.refusing import no_event, replaced
 
@@ -34,14 +33,24 @@ def inherit(state: ScopeState, checkpoints: Sequence[Checkpoint], seq: int) -> S
 
 
 def check_commit(
-    log: Log, checkpoint: Checkpoint, newest: Checkpoint | None, *, expected: int, anchor: str | None, fenced: bool
+    session: str,
+    head: int,
+    chain_at: Callable[[int], str | None],
+    checkpoint: Checkpoint,
+    newest: Checkpoint | None,
+    *,
+    expected: int,
+    anchor: str | None,
+    fenced: bool = False,
 ) -> None:
-    """Whether a checkpoint may be written over the `newest` one. `fenced`: its maker holds the lease no more. Raises
-    NotFound and StaleBoundary, as `Store.commit` says."""
-    if anchor is not None and not log.is_at(checkpoint.boundary, anchor):
-        raise replaced(log.session)
-    if checkpoint.boundary > log.head:
-        raise no_event(str(checkpoint.boundary), log.session, log.head)
+    """Whether a checkpoint may be written over the `newest` one of a log that ends at `head`; `chain_at` gives the
+    chain of an event of it. `fenced`: its maker holds the lease no more. Raises NotFound and StaleBoundary, as
+    `Store.commit` says."""
+    boundary = checkpoint.boundary
+    if anchor is not None and (not 0 < boundary <= head or chain_at(boundary) != anchor):
+        raise replaced(session)
+    if boundary > head:
+        raise no_event(str(boundary), session, head)
     found = newest.version if newest else 0
     if found != expected or checkpoint.version <= found or fenced:
         raise StaleBoundary(expected, found)

@@ -74,6 +74,11 @@ def shown_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     return (*older[-ATTEMPTS_SHOWN:], *attempts[-ATTEMPTS_SHOWN:])
 
 
+def latest(notes: Sequence[Attempt], limit: int) -> list[Attempt]:
+    """The last so many of all there are."""
+    return list(notes[max(0, len(notes) - max(0, limit)) :])
+
+
 def count_event(tally: Tally, event: Event, texts: Sequence[str]) -> None:
     """Count an event by its pieces: they hold its whole text and its calls' arguments, redacted. What has none (a
     recalled text) is no news."""

@@ -11,10 +11,9 @@ from foldmark.log import Log, Viewpoint, count_event, fitting, inherit
 from foldmark.reports import Attempt
 from foldmark.salience import Tally
 from foldmark.seeking import Piece
-from foldmark.store import Key, ScopeState, SessionInfo
+from foldmark.store import ENDLESS, Key, ScopeState, SessionInfo
 from foldmark.words import distinct
 
-WHOLE = 2**62  # a seq behind the end of every log
 Name = tuple[str, str, str]  # tenant, user, session
 
 
@@ -81,7 +80,7 @@ class Row:
     def lineage(self) -> Iterator[tuple[Row, int, int]]:
         """(row, last seq, facts seen) of this session and those it inherits from, the newest first."""
         row: Row = self
-        limit, facts = WHOLE, len(self.facts)
+        limit, facts = ENDLESS, len(self.facts)
         while True:
             yield row, limit, facts
             if row.info.kind != "fork" or row.parent is None:
@@ -107,7 +106,7 @@ def times_of(row: Row, first: int, last: int | None) -> dict[int, float]:
     """When events of the row's lineage happened, by seq, of those that have a time."""
     out: dict[int, float] = {}
     for other, end, _ in row.lineage():
-        stop = min(end, other.log.head, WHOLE if last is None else last)
+        stop = min(end, other.log.head, ENDLESS if last is None else last)
         known = ((seq, time_of(other, seq)) for seq in range(max(first, other.limit + 1), stop + 1))
         out.update((seq, time) for seq, time in known if time is not None)
     return out

@@ -32,9 +32,10 @@ def mended(asked: Question, finding: Finding, known: Callable[[], Mapping[str, i
     if not missing:
         return asked
     counts = known()
+    accented = {fold(word): word for word in counts if not word.isascii()}
     spoken = dict(asked.spoken)
     for term, word in missing.items():
-        for meant in _meant(dict.fromkeys((fold(word), term)), counts):
+        for meant in _meant(dict.fromkeys((fold(word), term)), counts, accented):
             spoken |= {token: meant for token in words(meant) if token not in spoken}
     if len(spoken) == len(asked.spoken):
         return asked
@@ -46,8 +47,10 @@ def _is_plain(word: str) -> bool:
     return len(word) >= LEAST_LETTERS and any(set(word) <= set(letters) for letters in _ALPHABETS)
 
 
-def _meant(spellings: Collection[str], counts: Mapping[str, int]) -> list[str]:
-    found = {other for word in spellings for other in _one_slip_away(word) if other in counts} - set(spellings)
+def _meant(spellings: Collection[str], counts: Mapping[str, int], accented: Mapping[str, str]) -> list[str]:
+    """`accented` gives the words that are written with accents by what they are without."""
+    slips = {other for word in spellings for other in _one_slip_away(word)} - set(spellings)
+    found = {one for other in slips for one in (other, accented.get(other, "")) if one in counts}
     return sorted(found, key=lambda word: (-counts[word], word))[:MOST_MEANT]
 
 

@@ -163,7 +163,11 @@ def words_of(tokens: Iterable[str]) -> set[str]:
 
 
 MOST_NAMES = 20_000
-"""Names a session remembers; beyond, those that only stood once in a result are forgotten, oldest first."""
+"""Names a session remembers. Beyond, a quarter is forgotten: first those that stood in one event, none of the agent's,
+then others that the agent never used, then the agent's own, of each the oldest first."""
+
+MOST_WORDS = 100_000
+"""Masked subwords a session remembers. Beyond, a quarter is forgotten: those of the fewest events, the oldest first."""
 
 
 class Tally:
@@ -196,20 +200,29 @@ class Tally:
         self.events += 1
         self.characters += characters
         self.said += len(event.text) if by_agent else 0
-        self.words.update(words_of(tokens))
+        self.words.update(sorted(words_of(tokens)))  # sets differ in order from process to process
         known, seq = self.names, event.seq
-        for name in sorted(set(map(name_of, tokens))):  # sets differ in order from process to process
+        for name in sorted(set(map(name_of, tokens))):
             if row := known.get(name):
                 known[name] = [row[0] + 1, seq, row[2] + by_agent]
             elif name:
                 known[name] = [1, seq, by_agent]
         if len(known) > MOST_NAMES:
-            self._forget()
+            self._forget_names()
+        if len(self.words) > MOST_WORDS:
+            self._forget_words()
 
-    def _forget(self) -> None:
-        once = sorted((row[1], name) for name, row in list(self.names.items()) if row[0] == 1 and not row[2])
-        for _, name in once[: max(len(once) // 2, len(self.names) - MOST_NAMES)]:
-            del self.names[name]
+    # Both forget many at once, for what is to be forgotten has to be looked for among all; and both make new
+    # dictionaries, for another thread may be reading the old ones.
+
+    def _forget_names(self) -> None:
+        rows = sorted(self.names.items(), key=_worth)
+        self.names = dict(rows[len(rows) - MOST_NAMES * 3 // 4 :])
+
+    def _forget_words(self) -> None:
+        rarest = sorted(self.words, key=self.words.__getitem__)  # those of as many events stay in the order they came
+        forgotten = set(rarest[: len(rarest) - MOST_WORDS * 3 // 4])
+        self.words = Counter({word: count for word, count in self.words.items() if word not in forgotten})
 
     def within(self, events: Iterable[Event]) -> Tally:
         """The counts of some of the events alone, as a scope sees them, by what they show. Names that the whole does
@@ -247,6 +260,12 @@ class Tally:
             tally.events, tally.characters, tally.said, words, tally.names = counts
             tally.words = Counter(words)
         return tally
+
+
+def _worth(item: tuple[str, list[int]]) -> tuple[bool, bool, int, str]:
+    """What is worth less is forgotten sooner."""
+    name, (events, seq, by_agent) = item
+    return by_agent > 0, events > 1, seq, name
 
 
 def plain_arguments(arguments: str) -> str:

@@ -14,12 +14,11 @@ import msgspec
 from foldmark.log import Log
 from foldmark.seeking import Sought
 from foldmark.sqlite.rows import get, unpack_event
-from foldmark.sqlite.sessions import ENDLESS, Known, Segment, below, children, lineage, row_of
-from foldmark.store import Key, OpenCall, sees
-from foldmark.store.ground import EVERYTHING, Child, ground
+from foldmark.sqlite.sessions import Known, Segment, below, children, lineage, row_of
+from foldmark.store import ENDLESS, Key, OpenCall, sees
+from foldmark.store.ground import EVERYTHING, Child, Span, ground
 
 Visible = Callable[[int], bool]
-Span = tuple[int, int]  # seqs behind the first, up to the last
 
 
 class Stretch(NamedTuple):

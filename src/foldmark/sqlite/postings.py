@@ -19,9 +19,10 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from foldmark.log import ordered
-from foldmark.sqlite.areas import Area, Span
+from foldmark.sqlite.areas import Area
 from foldmark.sqlite.rows import in_chunks
-from foldmark.sqlite.sessions import WHOLE
+from foldmark.store import ENDLESS
+from foldmark.store.ground import Span
 
 SESSIONS_AT_ONCE = 200
 KEPT_COUNTS = 512
@@ -51,7 +52,7 @@ class Scope(NamedTuple):
 
     expression: str
     after: int = 0
-    upto: int = WHOLE
+    upto: int = ENDLESS
 
 
 class Postings:

@@ -51,7 +51,9 @@ def attempts(db: sqlite3.Connection, known: Known, key: Key) -> list[Attempt]:
 
 def newest_attempts(db: sqlite3.Connection, known: Known, key: Key, limit: int) -> list[Attempt]:
     """So many notes, oldest first."""
-    rows = db.execute(f"SELECT body FROM attempt WHERE {_SAME} ORDER BY id DESC LIMIT ?", (*at(known, key), limit))
+    rows = db.execute(
+        f"SELECT body FROM attempt WHERE {_SAME} ORDER BY id DESC LIMIT ?", (*at(known, key), max(0, limit))
+    )
     return [unpack(body, Attempt) for (body,) in rows.fetchall()[::-1]]
 
 

@@ -15,8 +15,8 @@ from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.log import Log, Scope, Viewpoint, inherit
 from foldmark.salience import Tally
 from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
-from foldmark.store import Key, ScopeState, SessionInfo
-from foldmark.store.refusing import no_event, no_session
+from foldmark.store import ENDLESS, Key, ScopeState, SessionInfo
+from foldmark.store.refusing import may_hang, no_session
 
 
 class Segment(NamedTuple):
@@ -29,7 +29,6 @@ class Segment(NamedTuple):
     checkpoints: int
 
 
-WHOLE = 2**62
 _COLUMNS = (
     "session.id, session.name, kind, parent, parent_seq, parent_call, parent_facts, parent_checkpoints, "
     "root, created, updated, head, title, meta, user"
@@ -69,7 +68,6 @@ class Known:
         self.counted = 0
         self.written_at = 0
         self.pending: dict[int, list[str]] = {}
-        self.wrote: dict[str, str] = {}
         self.checkpoints: dict[Viewpoint, tuple[int, int, Checkpoint]] = {}
 
 
@@ -89,8 +87,8 @@ def row_of(db: sqlite3.Connection, session: int) -> Row:
 
 def lineage(db: sqlite3.Connection, row: Row) -> tuple[Segment, ...]:
     """The segments of a session, oldest first, its own last."""
-    out = [Segment(row.id, WHOLE, WHOLE, WHOLE)]
-    last = WHOLE
+    out = [Segment(row.id, ENDLESS, ENDLESS, ENDLESS)]
+    last = ENDLESS
     while row.kind == "fork" and row.parent is not None:
         last = min(last, row.parent_seq)
         out.append(Segment(row.parent, last, row.parent_facts, row.parent_checkpoints))
@@ -102,7 +100,7 @@ def times_of(db: sqlite3.Connection, known: Known, first: int, last: int | None)
     """When events of the lineage happened, by seq, of those that have a time."""
     out: dict[int, float] = {}
     for part in known.segments:
-        stop = min(part.last, WHOLE if last is None else last)
+        stop = min(part.last, ENDLESS if last is None else last)
         out.update(
             db.execute(
                 "SELECT seq, time FROM event WHERE session = ? AND seq BETWEEN ? AND ? AND time IS NOT NULL",
@@ -171,8 +169,7 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
         if not found:
             raise no_session(info.parent)
         parent = found[0]
-        if info.parent_seq > parent.head:
-            raise no_event(str(info.parent_seq), info.parent, parent.head)
+        may_hang(info.parent, info.parent_seq, parent.head)
     fork = parent if parent and info.kind == "fork" else None
     counts = (
         db.execute("SELECT facts, checkpoints FROM session WHERE id = ?", (fork.id,)).fetchone() if fork else (0, 0)
@@ -249,7 +246,7 @@ def refresh(db: sqlite3.Connection, known: Known) -> bool:
     return True
 
 
-def all_facts(db: sqlite3.Connection, known: Known, upto: int = WHOLE) -> Iterator[Fact]:
+def all_facts(db: sqlite3.Connection, known: Known, upto: int = ENDLESS) -> Iterator[Fact]:
     """Facts of the lineage up to a seq, in the order in which they came."""
     for segment in known.segments:
         rows = db.execute(

@@ -11,10 +11,13 @@ Rules that every store obeys (the contract suite carries them from one to the ne
 - seq rises strictly; a fork inherits by reference; queries take the lineage.
 - same id and same content is a no-op, same id and other content is IdConflict.
 - tenant and user come from the key, never from a query.
+- `open`, `context`, `append`, `describe` and `enlist` make the session if needed; whatever else asks for one raises
+  NotFound when it is not there, but `children`, and `extend` and `settle`, which answer that there is nothing.
 """
 
+from foldmark.store.calls import Calls, OpenCall
 from foldmark.store.checkpoints import Checkpoints
-from foldmark.store.events import Context, Events, HeldBack, OpenCall
+from foldmark.store.events import ENDLESS, Context, Events, HeldBack
 from foldmark.store.keys import Key, Sees, sees
 from foldmark.store.lists import Lists, Match
 from foldmark.store.protocol import PARTS, Store, promised
@@ -25,9 +28,11 @@ from foldmark.store.work import CLOCK_SKEW_SECONDS, Backlog, Raising, Work, Work
 
 __all__ = [
     "CLOCK_SKEW_SECONDS",
+    "ENDLESS",
     "PARTS",
     "Awaited",
     "Backlog",
+    "Calls",
     "Checkpoints",
     "Context",
     "Events",

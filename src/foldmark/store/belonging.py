@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from foldmark.store.events import OpenCall
+from foldmark.store.calls import OpenCall
 from foldmark.store.keys import Key, sees
 
 

@@ -8,21 +8,15 @@ from typing import Protocol
 import msgspec
 
 from foldmark.checkpoint import Fact, Unit
-from foldmark.events import Event, ToolCall
+from foldmark.events import Event
 from foldmark.salience import Tally
 from foldmark.seeking import Piece
+from foldmark.store.calls import Calls
 from foldmark.store.keys import Key
 from foldmark.store.work import Raising, Work
 
-
-class OpenCall(msgspec.Struct, frozen=True):
-    """A call and where it was made: at which `seq`, by an event of which `key`; `answered` is the seq of its result, 0
-    while there is none."""
-
-    seq: int
-    call: ToolCall
-    answered: int = 0
-    key: str = ""
+ENDLESS = 2**62
+"""A seq behind the end of every log."""
 
 
 class HeldBack(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +33,8 @@ class HeldBack(msgspec.Struct, frozen=True, kw_only=True):
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
-    `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id),
+    `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id,
+    and of each id and key),
     `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it.
     `secret` keys the labels of redacted secrets (32 random bytes of the store). Calls, state and tally are
     the store's own living values: read them before the next append, never change them. `held_back` are
@@ -50,7 +45,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     head: int
     new: tuple[Event, ...]
     known: tuple[Event, ...]
-    calls: dict[str, OpenCall]
+    calls: Calls
     state: dict[tuple[str, str], Fact]
     tally: Tally
     secret: bytes = b""
@@ -63,7 +58,7 @@ class Events(Protocol):
     """Events come in, with all that is made of them, and are read as they were given."""
 
     def context(self, key: Key, events: Sequence[Event]) -> Context:
-        """Number and fingerprint new events, recognise known ones. Raises IdConflict."""
+        """Make the session if needed; number and fingerprint new events, recognise known ones. Raises IdConflict."""
 
     def append(
         self,
@@ -79,24 +74,25 @@ class Events(Protocol):
         raising: Raising = Raising(),
         live: bool = True,
     ) -> tuple[Work, ...]:
-        """Write all in one transaction and raise work rows, as `raising` says; returns the work of the scopes that got
-        some by it. `tally` holds the context's counts and these events, when the caller has counted them; it is the
-        store's from now on. `live` says that events without a time happen now; else their time stays unknown. Raises
-        HeadMoved when the head is not `head` any more."""
+        """Write all in one transaction, make the session if needed, and raise work rows, as `raising` says; returns the
+        work of the scopes that got some by it. `tally` holds the context's counts and these events, when the caller has
+        counted them; it is the store's from now on. `live` says that events without a time happen now; else their time
+        stays unknown. Raises HeadMoved when the head is not `head` any more (that of a session that is not there is
+        0), ValueError when the events do not go on from there, or pieces or units are of other events."""
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
-        """Append facts that no event brings (pins, a person's edits)."""
+        """Append facts that no event brings (pins, a person's edits). Raises NotFound."""
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         """Events of the lineage that the scope sees, `first` to `last` inclusive, in order, control events
-        too."""
+        too. Raises NotFound."""
 
     def times(self, key: Key, first: int = 1, last: int | None = None) -> dict[int, float]:
         """When events of the lineage happened, else when they were recorded live: Unix seconds by seq, `first` to
-        `last` inclusive, without those of which nobody knows."""
+        `last` inclusive, without those of which nobody knows. Raises NotFound."""
 
     def event(self, key: Key, name: str) -> Event:
         """By seq of the lineage or by client id. Raises NotFound."""
 
     def tally(self, key: Key) -> Tally:
-        """Word and name counts of what the scope sees, up to the head: do not change them."""
+        """Word and name counts of what the scope sees, up to the head: do not change them. Raises NotFound."""

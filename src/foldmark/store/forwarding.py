@@ -36,7 +36,8 @@ def handed_on(promise: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate
 
 
 class Reading:
-    """Reads what `inner` has, and has no way to write into it."""
+    """Reads what `inner` has: no method of the protocol that writes is one of it. (Who holds it also holds `inner` and
+    `artifacts`, which do write.)"""
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner

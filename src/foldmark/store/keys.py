@@ -21,6 +21,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     scope: str = ""
     sees: Sees = "all"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the scope that sees the whole session: what you get without saying anything."""
+        return self.sees == "all" and not self.scope
+
     def shows(self, event: Event) -> bool:
         """Whether a request of this scope sees the event. Segments of keys are separated by `/`."""
         return sees(self.scope, event.key, self.sees)

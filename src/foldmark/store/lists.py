@@ -24,15 +24,15 @@ class Lists(Protocol):
 
     def wrote(self, key: Key, hashes: Mapping[str, str]) -> None:
         """Remember fingerprints of messages that we wrote into a request, each with the fingerprint of the
-        event that it stands for ("" for none: a checkpoint)."""
+        event that it stands for ("" for none: a checkpoint); the newest word holds. Raises NotFound."""
 
     def written(self, key: Key, hashes: Sequence[str]) -> dict[str, str]:
         """Which of these fingerprints are of messages that we wrote in the session, its forks or the sessions
-        it was forked from, and what each stands for."""
+        it was forked from, and what each stands for. Raises NotFound."""
 
     def match(self, key: Key, chains: Sequence[str]) -> Match | None:
-        """Longest chained match in the session and its forks; the session itself wins a tie."""
+        """Longest chained match in the session and its forks; the session itself wins a tie. Raises NotFound."""
 
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         """Longest head of the list (at least two, or one holding a call) that ends the log of session or
-        fork."""
+        fork. Raises NotFound."""

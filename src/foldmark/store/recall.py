@@ -15,4 +15,4 @@ class Recall(Protocol):
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         """Pieces that hold any of the analysed terms, and what stands near them. What `sought` does not
         allow is not brought; the statistics are those of all that was searched. No terms bring the newest pieces that
-        the filters allow, and nothing without filters."""
+        the filters allow, and nothing without filters. Raises NotFound."""

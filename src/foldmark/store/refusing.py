@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from foldmark.checkpoint import Fact, Unit
 from foldmark.errors import HasForks, HeadMoved, NotFound
+from foldmark.events import Event
+from foldmark.seeking import Piece
 
 
 def no_session(name: str) -> NotFound:
@@ -18,6 +21,33 @@ def no_event(name: str, session: str, head: int) -> NotFound:
 def replaced(session: str) -> NotFound:
     """The session was deleted, and its name given to another one."""
     return NotFound(session, f"Session {session!r} is another one by now; nothing was written into it.")
+
+
+def may_hang(parent: str, seq: int, head: int) -> None:
+    """Whether a session may hang on that seq of its parent, which ends at `head`; 0 is before the first event. Raises
+    NotFound."""
+    if not 0 <= seq <= head:
+        raise no_event(str(seq), parent, head)
+
+
+def may_come(
+    head: int, events: Sequence[Event], units: Sequence[Unit], facts: Sequence[Fact], pieces: Sequence[Piece]
+) -> None:
+    """Whether one append may be written behind `head`: asked before anything is. Its events go on from there, its
+    pieces are of them, its units of the log up to them. Raises ValueError."""
+    for after, event in enumerate(events, head):
+        if event.seq != after + 1:
+            raise ValueError(f"event {event.seq} cannot follow {after}")
+    end = head + len(events)
+    for piece in pieces:
+        if not head < piece.seq <= end:
+            raise ValueError(f"a piece of event {piece.seq} cannot come with events behind {head} up to {end}")
+    for unit in units:
+        if not 0 < unit.seq <= end:
+            raise ValueError(f"a unit of event {unit.seq} cannot come with a log up to {end}")
+    for fact in facts:
+        if not isinstance(fact, Fact):
+            raise ValueError(f"{fact!r} is no fact")
 
 
 def may_go(session: str, kinds: Mapping[str, str], *, descendants: bool) -> None:

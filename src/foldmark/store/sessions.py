@@ -30,17 +30,19 @@ class Sessions(Protocol):
     """Sessions come, are described, and go."""
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
-        """Create the session if needed (as `info` says) and return its row."""
+        """Make the session if needed (as `info` says) and return its row. Raises NotFound for a parent that is not
+        there, and for a `parent_seq` below 0 or behind the parent's end."""
 
     def info(self, key: Key) -> SessionInfo:
-        """The session's row. Creates nothing: raises NotFound."""
+        """The session's row. Makes nothing: raises NotFound."""
 
     @property
     def artifacts(self) -> Artifacts:
         """Where bodies go unless the caller names another place."""
 
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
-        """Keep small settings with the session; an empty value removes one. Returns the new row."""
+        """Make the session if needed, and keep small settings with it; an empty value removes one. Returns the new
+        row."""
 
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         """All sessions of a user, newest update first."""

@@ -43,7 +43,7 @@ class Raising(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def allows(self, key: Key) -> bool:
         """Whether that scope, which exists, gets work."""
-        if key.sees == "all" and not key.scope:
+        if key.is_whole:
             return self.whole_session is not False
         return self.scopes is None or any(sees(one, key.scope, "subtree") for one in self.scopes if one)
 
@@ -62,11 +62,12 @@ class Works(Protocol):
     """Scopes exist, are dirty, are leased and settled."""
 
     def enlist(self, key: Key) -> None:
-        """Make a scope exist, as a request of it does: from now on appends raise work for it."""
+        """Make the session if needed, and a scope of it exist, as a request of it does: from now on appends raise work
+        for it."""
 
     def scopes(self, key: Key) -> list[Key]:
         """The scopes of the session that exist: requested, enlisted (also by an append), or with a checkpoint of their
-        own."""
+        own. Raises NotFound."""
 
     def want(self, key: Key, now: float) -> None:
         """Mark a scope dirty up to the head by hand, to be claimed at once, whatever pause or retry it rests for; it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldmark.checkpoint import Checkpoint, Fact, Mark, Unit
-from foldmark.log import build_view, check_commit, committed, newest, viewpoint_of
+from foldmark.log import build_view, check_commit, committed, latest, newest, viewpoint_of
 from foldmark.memory.parts.held import Held
 from foldmark.reports import Attempt
 from foldmark.store import Key, ScopeState, View
@@ -61,7 +61,11 @@ class Checkpoints(Held):
             made = row.checkpoints.get(at)
             fenced = self._works.fences(key, token)
             newest_one = made[-1] if made else None
-            check_commit(row.log, checkpoint, newest_one, expected=expected, anchor=anchor, fenced=fenced)
+            log = row.log
+            check_commit(
+                log.session, log.head, log.chain_at, checkpoint, newest_one,
+                expected=expected, anchor=anchor, fenced=fenced,
+            )  # fmt: skip
             row.checkpoints.setdefault(at, []).append(checkpoint)
             row.states[at] = committed(row.states.get(at, ScopeState()), checkpoint)
             if attempt:
@@ -79,4 +83,4 @@ class Checkpoints(Held):
 
     def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
         with self._lock:
-            return list(self._row(key).attempts.get(viewpoint_of(key), ()))[-limit:]
+            return latest(self._row(key).attempts.get(viewpoint_of(key), ()), limit)

@@ -15,7 +15,8 @@ from foldmark.memory.parts.work import raise_work
 from foldmark.memory.rows import Row, count, times_of
 from foldmark.salience import Tally
 from foldmark.seeking import Piece
-from foldmark.store import Context, Key, Raising, ScopeState, Work
+from foldmark.store import Context, Key, Raising, ScopeState, SessionInfo, Work
+from foldmark.store.refusing import may_come
 
 
 class Events(Held):
@@ -23,10 +24,13 @@ class Events(Held):
 
     def context(self, key: Key, events: Sequence[Event]) -> Context:
         with self._lock:
-            row = self._open(key)
+            name = (key.tenant, key.user, key.session)
+            row = self._rows.get(name) or Row(name, SessionInfo(session=key.session), None)
             frame = row.states.get(viewpoint_of(key), ScopeState()).frame
             scope = self._scope(row, key)
-            return build_context(key, row.log, scope, events, tally=count(row), frame=frame, secret=self._secret)
+            built = build_context(key, row.log, scope, events, tally=count(row), frame=frame, secret=self._secret)
+            self._rows[name] = row
+            return built
 
     def append(
         self,
@@ -43,9 +47,12 @@ class Events(Held):
         live: bool = True,
     ) -> tuple[Work, ...]:
         with self._lock:
+            there = self._rows.get((key.tenant, key.user, key.session))
+            found = there.log.head if there else 0
+            if found != head:
+                raise HeadMoved(key.session, head, found)
+            may_come(head, events, units, facts, pieces)
             row = self._open(key)
-            if row.log.head != head:
-                raise HeadMoved(key.session, head, row.log.head)
             row.log.extend(events)
             row.log.learn(facts)
             row.facts += facts
@@ -75,6 +82,7 @@ class Events(Held):
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         with self._lock:
             row = self._row(key)
+            may_come(row.log.head, (), (), facts, ())
             row.facts += facts
             row.log.learn(facts)
 

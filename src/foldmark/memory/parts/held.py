@@ -13,7 +13,7 @@ from foldmark.log import Scope
 from foldmark.memory.rows import Name, Row
 from foldmark.memory.work import Works
 from foldmark.store import Key, SessionInfo
-from foldmark.store.refusing import no_session
+from foldmark.store.refusing import may_hang, no_session
 
 
 class Held:
@@ -40,8 +40,7 @@ class Held:
             parent = None
             if info.parent:
                 parent = self._row(msgspec.structs.replace(key, session=info.parent))
-                if info.parent_seq:
-                    parent.log.event(str(info.parent_seq))
+                may_hang(info.parent, info.parent_seq, parent.log.head)
             row = self._rows[name] = Row(name, info, parent)
         return row
 

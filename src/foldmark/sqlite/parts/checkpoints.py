@@ -36,12 +36,12 @@ class Checkpoints(Held):
                 scopes.put_state(db, known, key, state)
 
     def covered(self, key: Key, upto: int, *, limit: int) -> tuple[dict[tuple[str, str], Fact], list[Fact], list[Unit]]:
-        db = self._db
-        with self._lock:
-            known = self._get(key)
-        facts = [fact for fact in sessions.all_facts(db, known, upto) if known.log.shows(key, fact)]
+        with self._reading() as db:
+            with self._lock:
+                known = self._get(key)
+            facts = [fact for fact in sessions.all_facts(db, known, upto) if known.log.shows(key, fact)]
+            units = matching.best_units(db, known, key, upto, limit)
         facts.sort(key=lambda fact: fact.seq)
-        units = matching.best_units(db, known, key, upto, limit)
         return newest(facts), facts, units
 
     def commit(
@@ -58,7 +58,11 @@ class Checkpoints(Held):
             known = self._get(key)
             fenced = work_rows.fences(db, known, key, token)
             newest_one = scopes.newest_checkpoint(db, known, key)
-            check_commit(known.log, checkpoint, newest_one, expected=expected, anchor=anchor, fenced=fenced)
+            log = known.log
+            check_commit(
+                log.session, log.head, log.chain_at, checkpoint, newest_one,
+                expected=expected, anchor=anchor, fenced=fenced,
+            )  # fmt: skip
             scopes.add_checkpoint(db, known, key, checkpoint)
             scopes.put_state(db, known, key, committed(scopes.state(db, known, key), checkpoint))
             if attempt:
@@ -77,5 +81,5 @@ class Checkpoints(Held):
             scopes.add_attempt(db, self._get(key), key, attempt)
 
     def attempts(self, key: Key, *, limit: int = 10_000) -> list[Attempt]:
-        with self._lock:
-            return scopes.newest_attempts(self._db, self._get(key), key, limit)
+        with self._lock, self._reading() as db:
+            return scopes.newest_attempts(db, self._glance(db, key), key, limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
 from foldmark.checkpoint import Fact, Unit
@@ -15,8 +16,9 @@ from foldmark.sqlite import work as work_rows
 from foldmark.sqlite.appending import Batch, write
 from foldmark.sqlite.counting import tally_of
 from foldmark.sqlite.parts.held import Held
-from foldmark.sqlite.sessions import add_facts, refresh, scope_of, times_of
+from foldmark.sqlite.sessions import Known, add_facts, scope_of, times_of
 from foldmark.store import Context, Key, Raising, Work
+from foldmark.store.refusing import may_come
 
 
 class Events(Held):
@@ -24,9 +26,16 @@ class Events(Held):
 
     def context(self, key: Key, events: Sequence[Event]) -> Context:
         with self._lock:
-            known, db = self._open(key), self._db
-            frame, scope, tally = scopes.state(db, known, key).frame, scope_of(db, known, key), tally_of(db, known)
-            return build_context(key, known.log, scope, events, tally=tally, frame=frame, secret=self._secret)
+            with self._reading() as db:
+                if known := self._find(key):
+                    return self._context(db, known, key, events)
+            with self._folding(key) as db:
+                self._create(db, key)
+                return self._context(db, self._get(key), key, events)
+
+    def _context(self, db: sqlite3.Connection, known: Known, key: Key, events: Sequence[Event]) -> Context:
+        frame, scope, tally = scopes.state(db, known, key).frame, scope_of(db, known, key), tally_of(db, known)
+        return build_context(key, known.log, scope, events, tally=tally, frame=frame, secret=self._secret)
 
     def append(
         self,
@@ -43,29 +52,27 @@ class Events(Held):
         live: bool = True,
     ) -> tuple[Work, ...]:
         with self._lock:
-            known = self._known.get((key.tenant, key.user, key.session)) or self._open(key)  # compared below
-            try:
-                with self._writing() as db:
-                    found = db.execute("SELECT head, facts FROM session WHERE id = ?", (known.id,)).fetchone()
-                    if found and (found[0] > known.log.head or found[1] > known.facts):
-                        refresh(db, known)
-                    if not found or found[0] != head or known.log.head != head:
-                        raise HeadMoved(key.session, head, found[0] if found else 0)
-                    batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
-                    write(db, known, batch, now, live=live)
-                    dirty = work_rows.raise_work(db, known, key, events, now, raising)
-            except HeadMoved:
-                raise
-            except BaseException:
-                self._forget(key)  # the fold may hold what was rolled back
-                raise
+            with self._folding(key) as db:
+                there = self._find(key)
+                found = there.log.head if there else 0
+                if found != head:
+                    raise HeadMoved(key.session, head, found)
+                may_come(head, events, units, facts, pieces)
+                if there is None:
+                    self._create(db, key)
+                known = there or self._get(key)
+                batch = Batch(events=events, units=units, facts=facts, pieces=pieces, tally=tally)
+                write(db, known, batch, now, live=live)
+                dirty = work_rows.raise_work(db, known, key, events, now, raising)
             known.log.learn(facts)
             known.facts += len(facts)
             return dirty
 
     def facts(self, key: Key, facts: Sequence[Fact]) -> None:
         with self._writing() as db:
-            add_facts(db, self._get(key), facts)
+            known = self._get(key)
+            may_come(known.log.head, (), (), facts, ())
+            add_facts(db, known, facts)
 
     def log(self, key: Key, first: int = 1, last: int | None = None) -> list[Event]:
         with self._lock, self._reading() as db:
@@ -85,6 +92,6 @@ class Events(Held):
             return self._get(key).log.event(name)
 
     def tally(self, key: Key) -> Tally:
-        with self._lock:
+        with self._lock, self._reading() as db:
             known = self._get(key)
-            return scope_of(self._db, known, key).tally(tally_of(self._db, known))
+            return scope_of(db, known, key).tally(tally_of(db, known))

@@ -9,15 +9,17 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from foldmark.artifacts import Artifacts, FileArtifacts
-from foldmark.errors import StoreError
+from foldmark.errors import HeadMoved, StoreError
 from foldmark.sqlite import sessions
 from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.schema import migrate
-from foldmark.sqlite.sessions import Known, refresh
+from foldmark.sqlite.sessions import Known, Row, refresh
 from foldmark.store import Key, SessionInfo
 from foldmark.store.refusing import no_session
 
@@ -59,16 +61,29 @@ class Held:
             raise no_session(key.session)
         return Known(*found, sessions.lineage(db, found[0]))
 
-    def _open(self, key: Key, info: SessionInfo | None = None) -> Known:
-        known = self._find(key)
-        if known is None:
-            with self._writing() as db:
-                if sessions.find_row(db, key) is None:
-                    sessions.create(db, key, info or SessionInfo(session=key.session))
-            known = self._get(key)
-        return known
+    @contextmanager
+    def _folding(self, key: Key) -> Iterator[sqlite3.Connection]:
+        """A transaction that writes, of which the fold takes something in before it is committed: what is rolled back
+        is forgotten with it."""
+        with self._lock:
+            try:
+                with self._writing() as db:
+                    yield db
+            except HeadMoved:  # raised before anything is written
+                raise
+            except BaseException:
+                self._known.pop((key.tenant, key.user, key.session), None)
+                raise
+
+    def _create(self, db: sqlite3.Connection, key: Key, info: SessionInfo | None = None) -> Row:
+        """The session's row, made where there is none, inside a transaction that writes."""
+        if found := sessions.find_row(db, key):
+            return found[0]
+        return sessions.create(db, key, info or SessionInfo(session=key.session))[0]
 
     def _find(self, key: Key) -> Known | None:
+        """The session, folded up to its head. Like `_get` and `_glance` it runs inside its caller's transaction: what
+        is read of a session in several steps is of one moment."""
         name, db = (key.tenant, key.user, key.session), self._db
         known = self._known.get(name)
         if known is None or not refresh(db, known):
@@ -83,6 +98,3 @@ class Held:
                 self._known.popitem(last=False)
         self._known.move_to_end(name)
         return known
-
-    def _forget(self, key: Key) -> None:
-        self._known.pop((key.tenant, key.user, key.session), None)

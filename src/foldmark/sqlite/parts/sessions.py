@@ -18,10 +18,11 @@ class Sessions(Held):
     """Sessions come, are described, and go."""
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
-        with self._lock:
-            found = sessions.find_row(self._db, key)  # one that is there is opened without reading its log
-            row = found[0] if found else sessions.row_of(self._db, self._open(key, info).id)
-            return sessions.info_of(self._db, row)
+        with self._reading() as db:
+            if found := sessions.find_row(db, key):  # one that is there is opened without writing or reading its log
+                return sessions.info_of(db, found[0])
+        with self._writing() as db:
+            return sessions.info_of(db, self._create(db, key, info))
 
     def info(self, key: Key) -> SessionInfo:
         with self._reading() as db:
@@ -31,16 +32,15 @@ class Sessions(Held):
             return sessions.info_of(db, found[0])
 
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
-        with self._lock:
-            known = self._open(key)
-            with self._writing() as db:
-                old = unpack(sessions.row_of(db, known.id).meta, dict[str, str])
-                db.execute("UPDATE session SET meta = ? WHERE id = ?", (pack(described(old, meta)), known.id))
-                return sessions.info_of(db, sessions.row_of(db, known.id))
+        with self._writing() as db:
+            row = self._create(db, key)
+            changed = pack(described(unpack(row.meta, dict[str, str]), meta))
+            db.execute("UPDATE session SET meta = ? WHERE id = ?", (changed, row.id))
+            return sessions.info_of(db, row._replace(meta=changed))
 
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
-        db = self._db
-        return [sessions.info_of(db, row) for row in sessions.rows_of_user(db, tenant, user)]
+        with self._reading() as db:
+            return [sessions.info_of(db, row) for row in sessions.rows_of_user(db, tenant, user)]
 
     def children(self, key: Key, *, call: str | None = None) -> list[SessionInfo]:
         with self._reading() as db:

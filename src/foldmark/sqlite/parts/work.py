@@ -11,10 +11,8 @@ class Works(Held):
     """Scopes exist, are dirty, are leased and settled."""
 
     def enlist(self, key: Key) -> None:
-        with self._lock:
-            self._open(key)
-            with self._writing() as db:
-                work_rows.enlist(db, self._get(key).id, key)
+        with self._writing() as db:
+            work_rows.enlist(db, self._create(db, key).id, key)
 
     def scopes(self, key: Key) -> list[Key]:
         with self._reading() as db:
