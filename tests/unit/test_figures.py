@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldmark import Session, assistant, user
 from foldmark.words import distinct, words
 from foldmark.words.figures import FIGURE, MAY_BE_FIGURE, spellings
 
@@ -73,3 +74,19 @@ def test_a_value_tells_how_texts_write_it(text: str) -> None:
 def test_no_other_token_has_other_spellings() -> None:
     for token in ("walrus", "12", "2026_05_03", "1_2", "", "_", "1f", "25_30"):
         assert spellings(token) == ()
+
+
+@pytest.mark.parametrize("query", ["1,234 EUR", "€1,234", "1 234 €", "1’234 EUR"])
+def test_a_hit_says_the_figure_as_it_was_asked_for_and_not_its_crumbs(query: str) -> None:
+    session = Session("figures")
+    session.record(
+        user("The deposit is 1.234 EUR for Mrs Klein."), assistant("Noted."), user("I paid 234 EUR today."),
+        assistant("ok, 1/1 done"),
+    )  # fmt: skip
+    first, *others = session.search(query)
+    (figure,) = re.findall(FIGURE, query)
+    assert first.ref == "event:1"
+    assert f"words: {figure}" in first.why or f", {figure}" in first.why
+    assert "234" not in first.why.replace(figure, "")
+    assert all(hit.why for hit in others)
+    assert "event:4" not in [hit.ref for hit in others if "words" in hit.why]

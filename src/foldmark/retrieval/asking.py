@@ -13,6 +13,7 @@ from foldmark.retrieval.days import Span, spans
 from foldmark.seeking import Sought
 from foldmark.store import Key, Store
 from foldmark.words import telling, words
+from foldmark.words.figures import FIGURE
 
 _NAME = re.compile(r"[\w][\w./:@#-]*\w")
 _EMPTY = re.compile(
@@ -23,6 +24,7 @@ _EMPTY = re.compile(
 )
 """What says nothing of what is looked for: the tail of Ann's and didn't, "do we know", what "goes with" what. A bare go
 may be the language."""
+_FIGURE = re.compile(FIGURE)
 _QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|`([^`\n]{3,200})`')
 _WHEN = re.compile(
     r"^\W*(?:when|since when|how long ago|(?:on |in )?(?:what|which) (?:day|date|month|year|week|time))\b", re.I
@@ -39,6 +41,8 @@ _AGENT = re.compile(
 QUERY_CHARACTERS = 10_000
 """Of a longer query the beginning counts: nobody asks in ten thousand characters."""
 _MOST_SPANS = 4
+_CRUMB = 3
+"""Shorter pieces of a figure (the 1 of 1,234) are not looked for: its value is."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -73,8 +77,11 @@ def question(query: str, now: float) -> Question:
     told = telling(words(_EMPTY.sub(" ", plain))) or telling(words(text))
     tokens = dict.fromkeys(token for span in days for token in span.tokens)
     quoted = (" ".join("".join(groups).split()) for groups in _QUOTED.findall(text))
-    identifiers = (name for name in _NAME.findall(text) if _is_identifier(name))
-    names = dict.fromkeys(name.casefold() for name in (*quoted, *identifiers) if name)
+    figures = _FIGURE.findall(text)
+    identifiers = (name for name in _NAME.findall(_FIGURE.sub(" ", text)) if _is_identifier(name))
+    names = dict.fromkeys(name.casefold() for name in (*quoted, *figures, *identifiers) if name)
+    crumbs = {token for figure in figures for token in words(figure) if len(token) < _CRUMB and token in told}
+    told = [token for token in told if token not in crumbs] or told
     return Question(
         text, tuple(dict.fromkeys((*told, *tokens))), tuple(names), days, _role(text), bool(_WHEN.search(text)),
         _spoken(plain, told),
@@ -88,7 +95,9 @@ def _role(text: str) -> str:
 
 def _spoken(text: str, terms: list[str]) -> dict[str, str]:
     out: dict[str, str] = {}
-    for word in dict.fromkeys(_NAME.findall(text)):
+    for figure in _FIGURE.findall(text):
+        out |= {token: figure for token in words(figure) if token in terms}
+    for word in dict.fromkeys(_NAME.findall(_FIGURE.sub(" ", text))):
         for token in words(word):
             if token in terms:
                 out.setdefault(token, word)

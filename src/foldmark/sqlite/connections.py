@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakSet
 
+from foldmark.sqlite.damaged import Damaged, told
 from foldmark.sqlite.refusals import refused
 from foldmark.sqlite.schema import connect
 
@@ -74,6 +75,8 @@ class Connections:
                     db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):  # while rows were fetched
                     raise refused(self._path, error) from error
+                if isinstance(error, Damaged):
+                    raise told(db, self._path, error) from error
                 raise
 
     @contextmanager
@@ -86,6 +89,8 @@ class Connections:
                 yield db
             except sqlite3.Error as error:
                 raise refused(self._path, error) from error
+            except Damaged as error:
+                raise told(db, self._path, error) from error
             finally:
                 db.execute("COMMIT")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+
+import msgspec
 
 from foldmark.events import Event
 from foldmark.log import count_event
@@ -35,8 +38,9 @@ def _load_tally(db: sqlite3.Connection, known: Known) -> None:
             (segment.session, min(segment.last, known.log.head)),
         ).fetchone()
         if found:
-            known.counted, known.tally = found[0], Tally.from_bytes(found[1])
-            known.written_at = found[0]
+            with contextlib.suppress(msgspec.MsgspecError, ValueError, TypeError):  # damaged: all is counted again
+                known.tally, known.counted = Tally.from_bytes(found[1]), found[0]
+                known.written_at = found[0]
             return
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from foldmark.sqlite import matching
-from foldmark.sqlite.rows import erase_pieces, put
+from foldmark.sqlite.rows import erase_pieces, put, rebuild_search
 from foldmark.sqlite.schema import SESSION_TABLES
 from foldmark.sqlite.sessions import Known, Row
 
@@ -18,14 +18,26 @@ MERGED_PAGES = 1_000
 
 def erase(db: sqlite3.Connection, known: Known, doomed: Sequence[Row], tenant: str) -> set[str]:
     """Erase these sessions of the tenant that `known` belongs to, parents first in the list; returns the artifact
-    hashes that nobody refers to any more."""
-    before = matching.artifact_hashes(db, put(tenant))
+    hashes that nobody refers to any more. What they hold is not read: a damaged session can be erased."""
+    named, is_whole = set[str](), True
     for row in reversed(doomed):
-        erase_pieces(db, row.id, f"{known.scope.rsplit(' ', 1)[0]} s{row.id}")
+        rows = db.execute("SELECT CAST(sha256 AS BLOB) FROM artifact WHERE session = ?", (row.id,))
+        named.update(sha.decode("utf-8", "replace") for (sha,) in rows)
+        is_whole = erase_pieces(db, row.id, f"{known.scope.rsplit(' ', 1)[0]} s{row.id}") and is_whole
         for table in SESSION_TABLES:
             db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         db.execute("DELETE FROM session WHERE id = ?", (row.id,))
-    return before - matching.artifact_hashes(db, put(tenant))
+    if not is_whole:
+        rebuild_search(db)  # a search row is erased by the text it was made of, and some of that is not known any more
+    return named - _still_named(db, tenant, named)
+
+
+def _still_named(db: sqlite3.Connection, tenant: str, named: set[str]) -> set[str]:
+    """Which of these hashes others refer to. Where one of theirs is damaged nobody knows: all bodies stay."""
+    try:
+        return matching.artifact_hashes(db, put(tenant))
+    except sqlite3.Error:
+        return named
 
 
 def merges(writing: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:

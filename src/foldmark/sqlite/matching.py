@@ -36,7 +36,7 @@ def best_units(db: sqlite3.Connection, known: Known, key: Key, upto: int, limit:
 
 def event_at(db: sqlite3.Connection, session: int, seq: int) -> Event:
     found = db.execute("SELECT body FROM event WHERE session = ? AND seq = ?", (session, seq)).fetchone()
-    return unpack_event(found[0])
+    return unpack_event(found[0], seq)
 
 
 def match(db: sqlite3.Connection, known: Known, forks: Sequence[Row], chains: Sequence[str]) -> Match | None:

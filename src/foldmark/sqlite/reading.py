@@ -31,10 +31,10 @@ def stretch(db: sqlite3.Connection, known: Known, first: int = 1, last: int | No
     out: list[Event] = []
     for segment in known.segments:
         rows = db.execute(
-            "SELECT body FROM event WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+            "SELECT body, seq FROM event WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
             (segment.session, first, min(last, segment.last)),
         )
-        out += [unpack_event(body) for (body,) in rows.fetchall()]
+        out += [unpack_event(body, seq) for body, seq in rows.fetchall()]
     return out
 
 
@@ -50,9 +50,9 @@ def event(db: sqlite3.Connection, known: Known, name: str) -> Event:
 def _by_id(db: sqlite3.Connection, segments: Sequence[Segment], name: str) -> Event | None:
     for segment in reversed(segments):  # of two of the same id the later one
         found = db.execute(
-            "SELECT body FROM event WHERE session = ? AND id = ? AND seq <= ?",
+            "SELECT body, seq FROM event WHERE session = ? AND id = ? AND seq <= ?",
             (segment.session, put(name), segment.last),
         ).fetchone()
         if found:
-            return unpack_event(found[0])
+            return unpack_event(*found)
     return None

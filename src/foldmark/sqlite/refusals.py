@@ -21,6 +21,10 @@ _ADVICE = (
         ("malformed", "not a database", "corrupt"),
         "the file is damaged. Copy it with its -wal and -shm files, then `sqlite3 FILE .recover` saves what is left.",
     ),
+    (
+        ("could not decode",),
+        "a text in the file is damaged. A backup of the file has it as it was; `sqlite3 FILE .recover` saves the rest.",
+    ),
     (("i/o error", "unable to open"), "the disk does not answer as it should. Check it, and that the folder exists."),
 )
 

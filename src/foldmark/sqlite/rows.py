@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -18,6 +18,7 @@ from foldmark.checkpoint import Fact, Unit
 from foldmark.dates import stamp
 from foldmark.events import Event, from_json, to_json
 from foldmark.seeking import Piece
+from foldmark.sqlite.damaged import Damaged
 from foldmark.words import distinct
 
 T = TypeVar("T")
@@ -40,7 +41,13 @@ def put(text: str) -> str | bytes:
 
 
 def get(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+    """The text of a column. Raises Damaged."""
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, AttributeError) as error:
+        raise Damaged(value, error) from error
 
 
 _encoder = msgspec.json.Encoder()
@@ -59,12 +66,20 @@ def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(cast(Any, kind))
 
 
+_UNREADABLE = (ValueError, TypeError, RecursionError, MemoryError, msgspec.MsgspecError, zstandard.ZstdError)
+"""What decoders say of a damaged value; one that gives a wrong size asks for any amount of memory."""
+
+
 def unpack(data: bytes, kind: type[T]) -> T:
+    """The struct of a column. Raises Damaged."""
     try:
         found: T = _decoder(cast(Hashable, kind)).decode(data)
         return found
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return msgspec.convert(json.loads(data), kind)
+    except (msgspec.DecodeError, UnicodeError, TypeError):
+        try:
+            return msgspec.convert(json.loads(data), kind)
+        except _UNREADABLE as error:
+            raise Damaged(data, error) from error
 
 
 def pack_event(event: Event) -> bytes:
@@ -76,8 +91,15 @@ def pack_event(event: Event) -> bytes:
     return body
 
 
-def unpack_event(body: bytes) -> Event:
-    return from_json(zstandard.decompress(body) if body[:4] == _ZSTD_MAGIC else body)
+def unpack_event(body: bytes, seq: int | None = None) -> Event:
+    """The event of a column, which must be the event `seq` where that is said. Raises Damaged."""
+    try:
+        event = from_json(zstandard.decompress(body) if body[:4] == _ZSTD_MAGIC else body)
+    except _UNREADABLE as error:
+        raise Damaged(body, error) from error
+    if event.seq != (event.seq if seq is None else seq):
+        raise Damaged(body, ValueError(f"it says that it is event {event.seq}"))
+    return event
 
 
 def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Event], now: float | None) -> None:
@@ -144,31 +166,55 @@ def indexed(head: str, text: str, time: float | None) -> str:
     return " ".join(sorted(distinct(f"{head}\n{text}\n{stamp(time)}")))
 
 
-def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> None:
+def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> bool:
+    """Erase the search rows of a session. False where a piece was damaged: of its row words may be left, and the index
+    has to be built again once the pieces are gone."""
     rows = db.execute(
-        "SELECT piece.id, head, text, time FROM piece JOIN event USING (session, seq) WHERE session = ?", (session,)
+        "SELECT piece.id, CAST(head AS BLOB), CAST(text AS BLOB), time FROM piece JOIN event USING (session, seq) "
+        "WHERE session = ?",
+        (session,),
     )
-    db.executemany(
-        "INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)",
-        ((number, scope, indexed(get(head), get(text), time)) for number, head, text, time in rows),
-    )
+    is_whole = True
+
+    def erased() -> Iterator[tuple[int, str, str]]:
+        nonlocal is_whole
+        for number, head, text, time in rows:
+            is_whole = is_whole and _is_text(head) and _is_text(text)
+            yield number, scope, indexed(_legible(head), _legible(text), time)
+
+    db.executemany("INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)", erased())
+    return is_whole
 
 
 def rebuild_search(db: sqlite3.Connection) -> None:
-    """Index every piece anew, after the analyser changed; row by row, so that a large store needs no memory for it."""
+    """Index every piece anew, after the analyser changed; row by row, so that a large store needs no memory for it.
+    What is damaged in a piece is left out, and the rest of it found."""
     db.execute("INSERT INTO search (search) VALUES ('delete-all')")
     rows = db.execute(
-        "SELECT piece.id, user.tenant, user.id, session.id, piece.head, piece.text, event.time FROM piece "
-        "CROSS JOIN event USING (session, seq) CROSS JOIN session ON session.id = piece.session "
+        "SELECT piece.id, user.tenant, user.id, session.id, CAST(piece.head AS BLOB), CAST(piece.text AS BLOB), "
+        "event.time FROM piece CROSS JOIN event USING (session, seq) CROSS JOIN session ON session.id = piece.session "
         "CROSS JOIN user ON user.id = session.user ORDER BY piece.id"
     )
     db.executemany(
         "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
         (
-            (number, f"t{tenant} u{user} s{session}", indexed(get(head), get(text), time))
+            (number, f"t{tenant} u{user} s{session}", indexed(_legible(head), _legible(text), time))
             for number, tenant, user, session, head, text, time in rows
         ),
     )
+
+
+def _is_text(column: bytes) -> bool:
+    try:
+        column.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _legible(column: bytes) -> str:
+    """What can be read of a text, whose damaged bytes part words."""
+    return column.decode("utf-8", "surrogatepass") if _is_text(column) else column.decode("utf-8", "replace")
 
 
 def in_chunks(values: Sequence[T], size: int) -> Iterable[Sequence[T]]:

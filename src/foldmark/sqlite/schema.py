@@ -12,9 +12,11 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 from foldmark.errors import SchemaTooNew, StoreError
-from foldmark.sqlite.refusals import BUSY_SECONDS, Connection
+from foldmark.sqlite.refusals import BUSY_SECONDS, Connection, refused
 from foldmark.sqlite.rows import rebuild_search
 from foldmark.words import VERSION as WORDS_VERSION
 
@@ -198,6 +200,9 @@ CREATE TABLE vector (
 MIGRATIONS: tuple[str, ...] = (FIRST, SECOND, THIRD)
 """Step n leads from version n to n + 1. A step that was released is never edited."""
 
+OWN_TABLES = frozenset(("meta", "tenant", "session", "event", "scope_state"))
+"""By these a store of any version is known."""
+
 SESSION_TABLES = (
     "vector", "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact",
     "event",
@@ -206,7 +211,13 @@ SESSION_TABLES = (
 
 
 def connect(path: str, *, full: bool) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions are begun and ended by name. Raises StoreError."""
+    """A connection in autocommit mode: transactions are begun and ended by name. A database of another program is
+    refused before anything of it is touched. Raises StoreError."""
+    if tables := _of_another(path):
+        raise StoreError(
+            f"{path}: a database of another program (it holds {_some(tables)}, and nothing of foldmark). It was left "
+            "as it is. Name another file; one that is not there is made."
+        )
     try:
         db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
@@ -219,6 +230,32 @@ def connect(path: str, *, full: bool) -> sqlite3.Connection:
     except (sqlite3.Error, StoreError) as error:
         raise StoreError(f"{path}: cannot be opened as a SQLite store ({error.__cause__ or error}).") from error
     return db
+
+
+def _of_another(path: str) -> list[str]:
+    """The tables of a file that holds tables and is no store; empty for a store, and for what has no tables yet or
+    cannot be read. It is looked at as if nobody wrote it (`immutable`): that takes no lock and leaves no file behind.
+    Only where that shows no store, and a log of somebody's stands beside it, the log counts too."""
+    names = _tables(path, "mode=ro&immutable=1")
+    if names is not None and Path(f"{path}-wal").is_file():
+        names = _tables(path, "mode=ro")
+    return names or []
+
+
+def _tables(path: str, how: str) -> list[str] | None:
+    """The tables of a file that has none of a store; None when it is a store or cannot be read."""
+    try:
+        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?{how}", uri=True)) as db:
+            rows = db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid")
+            names = [name for (name,) in rows if not str(name).startswith("sqlite_")]
+            return None if set(names) >= OWN_TABLES else names
+    except sqlite3.Error:
+        return None
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"the table{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"
 
 
 def _patiently(action: Callable[[], object]) -> None:
@@ -235,14 +272,17 @@ def _patiently(action: Callable[[], object]) -> None:
 
 
 def migrate(db: sqlite3.Connection, path: str) -> bytes:
-    """Bring the file to the newest version and return the store's secret. Raises SchemaTooNew."""
+    """Bring the file to the newest version and return the store's secret. Raises SchemaTooNew, StoreError."""
     if secret := _current(db):
         return secret  # a look at a file that is up to date waits for no writer
     db.execute("BEGIN IMMEDIATE")
     try:
         db.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID")
         meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-        version = int(meta.get("schema_version", 0))
+        version = meta.get("schema_version", 0)
+        is_new = not meta and not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'scope_state'").fetchone()
+        if not is_new and not (isinstance(version, int) and version and isinstance(meta.get("secret"), bytes)):
+            raise StoreError(f"{path}: what the store says of itself (the table meta) is damaged. Take a backup of it.")
         if version > len(MIGRATIONS):
             raise SchemaTooNew(
                 f"{path} has schema {version}; this foldmark knows {len(MIGRATIONS)}. Update foldmark to open it."
@@ -256,8 +296,10 @@ def migrate(db: sqlite3.Connection, path: str) -> bytes:
             rebuild_search(db)
         db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
         db.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         db.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):  # while rows were fetched
+            raise refused(path, error) from error
         raise
     return secret
 
@@ -270,7 +312,8 @@ def _current(db: sqlite3.Connection) -> bytes:
     except (sqlite3.Error, StoreError, KeyError, ValueError, TypeError):
         return b""
     is_done = version == len(MIGRATIONS) and meta.get("words_version") == WORDS_VERSION
-    return bytes(meta["secret"]) if is_done and meta.get("secret") else b""
+    secret = meta.get("secret")
+    return secret if is_done and isinstance(secret, bytes) else b""
 
 
 def _statements(script: str) -> list[str]:

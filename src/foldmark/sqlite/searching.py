@@ -106,7 +106,7 @@ class Search:
                 continue
             piece = Piece(seq, place, get(text), line, end_line, artifact, get(beside))
             inside = area.inherits(session, seq)
-            event = folded[seq - 1] if inside and seq <= head else unpack_event(body)
+            event = folded[seq - 1] if inside and seq <= head else unpack_event(body, seq)
             found[number] = Found(piece, event, "" if inside else get(name), time)
         return found
 

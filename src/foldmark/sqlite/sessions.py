@@ -231,10 +231,10 @@ def refresh(db: sqlite3.Connection, known: Known) -> bool:
     if found[0] > known.log.head:
         for segment in known.segments:
             rows = db.execute(
-                "SELECT body FROM event WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
+                "SELECT body, seq FROM event WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
                 (segment.session, known.log.head, segment.last),
             )
-            known.log.extend(unpack_event(body) for (body,) in rows)
+            known.log.extend(unpack_event(body, seq) for body, seq in rows)
     if found[1] > known.facts:
         if known.log.scopes:
             rows = db.execute(

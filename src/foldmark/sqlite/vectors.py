@@ -171,5 +171,5 @@ def _found(db: sqlite3.Connection, covered: Covered, one: Stretch, place: Place)
     order, text, line, end_line, artifact, head, time, body = row
     piece = Piece(place[1], order, get(text), line, end_line, artifact, get(head))
     is_own = not one.name and place[1] <= covered.known.log.head
-    event = covered.known.log.events[place[1] - 1] if is_own else unpack_event(body)
+    event = covered.known.log.events[place[1] - 1] if is_own else unpack_event(body, place[1])
     return Found(piece, event, one.name, time)

@@ -9,7 +9,7 @@ from foldmark.sqlite import matching, sessions
 from foldmark.sqlite.erasing import erase, merges
 from foldmark.sqlite.parts.held import Held
 from foldmark.sqlite.rows import get, pack, put, unpack
-from foldmark.sqlite.sessions import below
+from foldmark.sqlite.sessions import Known, below
 from foldmark.store import Key, SessionInfo
 from foldmark.store.refusing import may_go, no_session, still_there
 
@@ -50,7 +50,9 @@ class Sessions(Held):
 
     def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         with self._writing() as db:
-            known = self._get(key)
+            if (found := sessions.find_row(db, key)) is None:
+                raise no_session(key.session)
+            known = Known(*found, ())  # its log is not read: a damaged session can be erased
             hanging = below(db, known.id, children=True)
             may_go(key.session, {get(row.name): row.kind for row in hanging}, descendants=descendants)
             doomed = [known.row, *hanging]
@@ -64,7 +66,8 @@ class Sessions(Held):
         return tuple(sorted(gone))
 
     def hashes(self, tenant: str) -> set[str]:
-        return matching.artifact_hashes(self._db, put(tenant))
+        with self._reading() as db:
+            return matching.artifact_hashes(db, put(tenant))
 
     def close(self) -> None:
         with self._lock:
