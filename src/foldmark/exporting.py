@@ -160,8 +160,7 @@ def _cleaned(event: Event, redact: Redactor, shelf: Artifacts | None, tenant: st
 def _place(name: str, key: Key) -> str:
     """Where a session's settings have the note of a sink and a scope. A scope may hold anything, so the name holds no
     blank there: the first one ends it."""
-    is_whole = key.sees == "all" and not key.scope
-    return NOTE + name.replace("%", "%25").replace(" ", "%20") + ("" if is_whole else f" {key.sees} {key.scope}")
+    return NOTE + name.replace("%", "%25").replace(" ", "%20") + ("" if key.is_whole else f" {key.sees} {key.scope}")
 
 
 def _start(store: Store, key: Key, info: SessionInfo, name: str) -> int:

@@ -16,7 +16,7 @@ from foldmark.retrieval.days import spans
 Moment = float | str | date
 """Unix seconds, text, a date or a datetime."""
 
-TAKES = "a date or time such as 2026-03-01 or 2026-03-01T14:30, or today, yesterday, 3d, last week"
+TAKES = "a date or time such as 2026-03-01 or 2026-03-01T14:30, or today, yesterday, 3d, last week, last Tuesday"
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$")
 _MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
 _AGO = re.compile(r"(\d{1,5})\s*(d|h|days?|hours?)(?: ago)?")

@@ -35,7 +35,7 @@ from foldmark.cli.options import (
     Wire,
     Writer,
 )
-from foldmark.cli.place import Database, Place, ScopedPlace, is_whole, whose
+from foldmark.cli.place import Database, Place, ScopedPlace, whose
 from foldmark.cli.plan_command import plan, preview
 from foldmark.cli.scopes_command import scopes
 from foldmark.cli.search_command import search
@@ -214,7 +214,7 @@ def export(
         text, lost = export_session(opened, wire, raw=raw)
         aside = terminal(errors=True)
         output.print_chosen(place)
-        if not is_whole(opened.key):
+        if not opened.key.is_whole:
             aside.tell(f"session {whose(opened.key)}", "dim")
         for line in lost:
             aside.tell(f"note: {wire} cannot carry {line}", "yellow")

@@ -11,7 +11,7 @@ import msgspec
 from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.cli.files import check_out, write_whole
 from foldmark.cli.options import Reading, window_of
-from foldmark.cli.place import Place, aimed, is_whole, read_policy, remembered, targeted
+from foldmark.cli.place import Place, aimed, read_policy, remembered, targeted
 from foldmark.cli.work import asides, bring, read_transcript
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
 from foldmark.errors import NotFound
@@ -111,7 +111,7 @@ def _checked(asked: Asked) -> Policy | None:
 def _told(asked: Asked, given: Policy | None, opened: Session) -> dict[str, str]:
     """What the session keeps of this compaction. There is one target for all that read it: that of the whole."""
     told = {"policy": given.to_json(), "target": ""} if given else {}
-    return {**told, "target": str(asked.target)} if is_whole(opened.key) and asked.target is not None else told
+    return {**told, "target": str(asked.target)} if opened.key.is_whole and asked.target is not None else told
 
 
 def _form(opened: Session, wire: str) -> Any:

@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text as Text_
 
-from foldmark.cli.place import Database, Place, is_whole, whose
+from foldmark.cli.place import Database, Place, whose
 from foldmark.cli.terminal import Terminal, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
@@ -132,7 +132,7 @@ def print_chosen(place: Place) -> None:
 
 def print_scope(key: Key) -> None:
     """Say which scope of which session it is about, where that is not the whole."""
-    if not is_whole(key):
+    if not key.is_whole:
         terminal().tell(f"session {whose(key)}")
 
 

@@ -191,14 +191,9 @@ def _listed(scopes: Sequence[Key]) -> str:
     return f"It has: {names}{', …' if len(scopes) > 10 else ''}."
 
 
-def is_whole(key: Key) -> bool:
-    """Whether the key is that of the whole session, and not of a scope inside it."""
-    return not key.scope and key.sees == "all"
-
-
 def whose(key: Key) -> str:
     """A session's name, and which scope of it is meant where that is not the whole."""
-    return key.session if is_whole(key) else f"{key.session}, scope {key.scope or repr('')} ({key.sees})"
+    return key.session if key.is_whole else f"{key.session}, scope {key.scope or repr('')} ({key.sees})"
 
 
 def remembered(meta: Mapping[str, str], fallback: Policy | None = None) -> Policy:

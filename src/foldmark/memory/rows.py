@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from foldmark.checkpoint import Checkpoint, Fact, Unit
 from foldmark.dates import stamp
@@ -126,9 +128,11 @@ def count(row: Row) -> Tally:
     if row.counted < row.log.head:
         texts: dict[int, list[str]] = {}
         for other, last, _ in row.lineage():
-            for piece in other.pieces:
-                if row.counted < piece.seq <= last:
-                    texts.setdefault(piece.seq, []).append(piece.text)
+            start = bisect_right(other.pieces, row.counted, key=lambda piece: piece.seq)  # they stand by their seqs
+            for piece in islice(other.pieces, start, None):
+                if piece.seq > last:
+                    break
+                texts.setdefault(piece.seq, []).append(piece.text)
         for event in row.log.events[row.counted :]:
             count_event(row.tally, event, texts.get(event.seq, ()))
         row.counted = row.log.head

@@ -10,12 +10,13 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from foldmark.seeking import Sought
 from foldmark.store.belonging import Calls, belongs
+from foldmark.store.events import ENDLESS
 from foldmark.store.keys import Key
 
 S = TypeVar("S", bound=Hashable)
 Span = tuple[int, int]
 """Seqs behind the first, up to the last."""
-EVERYTHING: Span = (0, 2**62)
+EVERYTHING: Span = (0, ENDLESS)
 
 
 class Child(NamedTuple, Generic[S]):

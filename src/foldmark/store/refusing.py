@@ -15,7 +15,9 @@ def no_session(name: str) -> NotFound:
 
 
 def no_event(name: str, session: str, head: int) -> NotFound:
-    return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.")
+    first, _, last = name.partition("-")
+    turned = f" A range goes up: event:{last}-{first}." if first.isdecimal() and last.isdecimal() else ""
+    return NotFound(f"event:{name}", f"Session {session!r} has no event {name!r}; it ends at {head}.{turned}")
 
 
 def replaced(session: str) -> NotFound:

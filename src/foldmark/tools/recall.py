@@ -207,7 +207,7 @@ def _search_schema(reach: Reach) -> dict[str, Any]:
             "role": {**_text("Only what this speaker said (tool: results of tools)."), "enum": list(ROLES)},
             "tool": _text("Only calls and results of this tool; * stands for any letters."),
             "file": _text("Only what names this file or path, or the last parts of it; * stands for any letters."),
-            "since": _text("Only from then on: 2026-03-01, 2026-03-01T14:30 (UTC), yesterday, 3d, last week."),
+            "since": _text("Only from then on: 2026-03-01, 2026-03-01T14:30 (UTC), yesterday, 3d, last Tuesday."),
             "until": _text("Only up to then."),
             "branch": _text("Only of this branch of agents, with all below it."),
             "limit": _whole(f"At most so many hits, 1 to {MOST_HITS}. Unless you say: 8."),
