@@ -176,6 +176,7 @@ def test_a_search_with_arguments_that_make_no_sense_is_told_what_to_write(argume
         ({"ref": "event:99"}, "it ends at 6"),
         ({"ref": "event:3-99999#L1-2"}, "lines belong to one event"),
         ({"ref": "event:90-99"}, "session_search finds refs that exist"),
+        ({"ref": "event:4-2"}, "A range goes up: event:2-4."),
         ({"ref": "event:1@elsewhere"}, "nothing that you may open is stored under event:1@elsewhere"),
         ({"ref": "event:1", "lines": "from 3"}, "ends in no range"),
         ({"ref": "event:1", "lines": "9-3"}, "a range goes up"),
