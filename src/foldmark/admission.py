@@ -23,8 +23,8 @@ from foldmark.policy import Policy
 from foldmark.readings import is_recalled
 from foldmark.recalls import recalls
 from foldmark.redact import redact_json
-from foldmark.store import Calls, Context
-from foldmark.store.calls import answered
+from foldmark.store import Context
+from foldmark.store.calls import answers
 
 UNKNOWN_WINDOW = 128_000
 SURELY_BIG = 16
@@ -44,15 +44,12 @@ def admit(
     """
     meter = _meter()
     limit = limit_tokens(policy, context.window)
-    calls = Calls()
     events: list[Event] = []
     bodies: list[Body] = []
-    for arrived in context.new:
-        calls.add(arrived)
+    for arrived, call in zip(context.new, answers(context.new, context.calls), strict=True):
         event, made = arrived, list[Body]()
-        if found := arrived.result:
-            answers = answered(found.call_id, arrived.key, calls, context.calls)
-            event, made = _admit_result(arrived, answers.call if answers else None, limit, policy, redact, meter)
+        if arrived.result:
+            event, made = _admit_result(arrived, call.call if call else None, limit, policy, redact, meter)
         elif arrived.role == "user":
             event, made = _admit_words(arrived, policy, redact, meter)
         event, pictures = _admit_images(event, policy.admission.inline_bytes, len(made))

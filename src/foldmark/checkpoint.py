@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+OPEN = frozenset(("active", "open"))
+"""The statuses of facts that wait for something."""
 FactKind = Literal[
     "goal", "task", "user", "constraint", "correction", "todo", "file", "command", "verification", "error",
     "rejected", "approval", "question", "decision", "identifier", "skill", "pin",

@@ -38,16 +38,15 @@ class Made(Protocol):
 
 
 def read(
-    events: Sequence[Event], bodies: Sequence[Body], answers: Callable[[Event], Made | None],
-    redact: Callable[[str], str],
-) -> list[Reading]:  # fmt: skip
-    """One reading per event. `answers` tells the call that a result answers, of this batch too."""
+    events: Sequence[Event], bodies: Sequence[Body], answers: Sequence[Made | None], redact: Callable[[str], str]
+) -> list[Reading]:
+    """One reading per event. `answers` has for each event the call that its result answers."""
     whole = {(body.seq, body.number): body.text for body in bodies}
     out: list[Reading] = []
-    for event in events:
+    for event, found in zip(events, answers, strict=True):
         made = tuple(_redacted(call, redact) for call in event.calls)
         call, call_seq, call_key = None, 0, ""
-        if found := answers(event):
+        if found:
             call_seq, call, call_key = found.seq, _redacted(found.call, redact), found.key
         text = redact(words_of(event, whole)) if event.role != "control" else ""
         out.append(Reading(event, text, made, call, call_seq, call_key))

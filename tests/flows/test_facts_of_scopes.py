@@ -15,7 +15,7 @@ from foldmark import MemoryStore, Session, SQLiteStore
 from foldmark.checkpoint import Fact
 from foldmark.events import Event, ToolCall, assistant, result, user
 from foldmark.store import Key, Store
-from foldmark.store.calls import Calls, answered, answers
+from foldmark.store.calls import Calls, answers
 
 STEPS = {
     "a": ToolCall("call_0", "bash", '{"command": "pytest -q tests/test_lock.py"}'),
@@ -87,17 +87,19 @@ def test_however_agents_take_turns_each_has_its_own_facts(order: list[str], cuts
         assert facts(store, "shared", scope) == facts(store, f"alone {scope}", scope)
 
 
-def test_of_one_id_the_newest_of_the_own_key_is_answered_else_the_newest_of_any() -> None:
+def test_of_one_id_the_own_call_that_waits_is_answered_else_a_near_one_else_any() -> None:
     earlier = Calls()
     for seq, scope in enumerate(("a", "b"), 1):
         earlier.add(_at(asks(scope), seq))
-    assert [made.seq for scope in ("a", "b", "elsewhere") if (made := answered("call_0", scope, earlier))] == [1, 2, 2]
-    assert answered("call_9", "a", earlier) is None
-    batch = [_at(hears("a"), 3), _at(asks("a"), 4), _at(hears("a"), 5), _at(hears("b"), 6)]
-    of = answers(batch, earlier)
-    assert [made.seq if (made := of(event)) else 0 for event in batch] == [1, 0, 4, 2]
-    earlier.answer(batch[0])
-    assert (earlier.own["call_0", "a"].answered, earlier["call_0"].answered) == (3, 0)
+    batch = [_at(hears("a"), 3), _at(asks("a"), 4), _at(hears("a"), 5), _at(hears("b"), 6), _at(hears("a"), 7)]
+    assert [made.seq if made else 0 for made in answers(batch, earlier)] == [1, 0, 4, 2, 4]
+    assert not any(one.answered for one in earlier.values()), "what the store holds is only read"
+    above, below = (result("call_0", "ok", scope=scope) for scope in ("", "a/deep"))
+    elsewhere = result("call_0", "ok", scope="c")
+    assert [made.seq for one in (above, below, elsewhere) if (made := earlier.answered_by(one))] == [2, 1, 2]
+    earlier.answer(batch[0], earlier.answered_by(batch[0]))
+    assert (earlier.made["call_0"]["a"].answered, earlier["call_0"].answered) == (3, 0)
+    assert earlier.answered_by(result("call_9", "ok")) is None
 
 
 def _at(event: Event, seq: int) -> Event:
@@ -109,10 +111,10 @@ def test_work_is_due_once_the_agents_own_calls_are_answered(store: Store) -> Non
     for scope in ("a", "b"):
         store.enlist(Key(session="s", scope=scope, sees="exact"))
     session.record(user("Go.", scope="a"), asks("a"), asks("b"))
-    assert store.context(session.key, ()).calls.own["call_0", "a"].answered == 0
+    assert store.context(session.key, ()).calls.made["call_0"]["a"].answered == 0
     session.record(hears("b"))
     calls = store.context(session.key, ()).calls
-    assert (calls.own["call_0", "a"].answered, calls.own["call_0", "b"].answered) == (0, 4)
+    assert (calls.made["call_0"]["a"].answered, calls.made["call_0"]["b"].answered) == (0, 4)
     session.record(hears("a"))
     calls = store.context(session.key, ()).calls
-    assert (calls.own["call_0", "a"].answered, calls.own["call_0", "b"].answered) == (5, 4)
+    assert (calls.made["call_0"]["a"].answered, calls.made["call_0"]["b"].answered) == (5, 4)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -52,6 +53,15 @@ def test_a_signal_that_another_thread_gets_is_heard() -> None:
     assert done.stdout == "True\n"
 
 
+@pytest.fixture
+def hangup() -> Iterator[None]:
+    """Where the suite runs under nohup, SIGHUP is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangup")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_each_signal_rings_once_and_is_answered_as_before_afterwards(number: signal.Signals) -> None:
     bell, before = _Bell(), signal.getsignal(number)
@@ -60,6 +70,15 @@ def test_each_signal_rings_once_and_is_answered_as_before_afterwards(number: sig
         assert bell.wait(LONG)
         assert not bell.wait(0)
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.usefixtures("hangup")
+def test_a_closed_terminal_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    bell = _Bell()
+    with _signals(bell):
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not bell.wait(0)
 
 
 def test_a_signal_at_any_line_of_waiting_hangs_nothing() -> None:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from foldmark.checkpoint import Fact, FactKind
-
-OPEN = frozenset(("active", "open"))
+from foldmark.checkpoint import OPEN, Fact, FactKind
+from foldmark.log import State, newest
 
 
 class Ledger:
     """Newest fact per (kind, key) on top of a stored state, and the list of what is new."""
 
     def __init__(self, state: Mapping[tuple[str, str], Fact]) -> None:
-        self._before = state
+        self._before = state if isinstance(state, State) else newest(state.values())
         self._now: dict[tuple[str, str], Fact] = {}
         self._keys: dict[str, dict[str, None]] = {}
         self._open: dict[str, dict[str, None]] = {}
@@ -34,11 +33,10 @@ class Ledger:
         return fact if fact and fact.scope == scope else None
 
     def all(self, kind: FactKind) -> list[Fact]:
-        """The newest fact of every key of a kind. The first call for a kind walks the stored state once, over a copy of
-        its keys: the store's own dictionary may grow meanwhile, when another thread records."""
+        """The newest fact of every key of a kind."""
         keys = self._keys.get(kind)
         if keys is None:
-            keys = self._keys[kind] = dict.fromkeys(key for known, key in list(self._before) if known == kind)
+            keys = self._keys[kind] = dict.fromkeys(self._before.keys_of(kind))
             keys.update(dict.fromkeys(key for known, key in self._now if known == kind))
         return [fact for key in keys if (fact := self.get(kind, key))]
 
@@ -46,7 +44,10 @@ class Ledger:
         """The newest facts of a kind that are still active or open, in the order they became so."""
         keys = self._open.get(kind)
         if keys is None:
-            keys = self._open[kind] = {fact.key: None for fact in self.all(kind) if fact.status in OPEN}
+            new = [key for known, key in self._now if known == kind]
+            held = (*self._before.open_keys(kind, new), *new)
+            keys = dict.fromkeys(key for key in held if (fact := self.get(kind, key)) and fact.status in OPEN)
+            self._open[kind] = keys
         return [fact for key in keys if (fact := self.get(kind, key))]
 
     def add(

@@ -18,7 +18,7 @@ from foldmark.log.knowing import State, Viewpoint, learn, viewpoint_of
 from foldmark.log.lists import UNCHAINED
 from foldmark.salience import Tally
 from foldmark.store import Key, OpenCall, sees
-from foldmark.store.calls import Calls, answered
+from foldmark.store.calls import Calls
 from foldmark.store.refusing import no_event
 
 
@@ -28,8 +28,8 @@ class Scope:
     def __init__(self, key: Key, log: Log) -> None:
         self.key, self.log = key, log
         self.seqs: list[int] | None = None if key.sees == "all" else []
-        self.state: State = {}
-        self.pins: State = {}  # those of `state` that are pins: every view asks for them
+        self.state = State()
+        self.pins = State()  # those of `state` that are pins: every view asks for them
         self.first_request = 0
         self._tally, self._counted = Tally(), 0  # the counts of the first so many of its events
 
@@ -97,7 +97,7 @@ class Log:
             self.chain = event.chain or self.chain
             self.has_keys = self.has_keys or bool(event.key)
             self.calls.add(event)
-            self.calls.answer(event)
+            self.calls.answer(event, self.calls.answered_by(event))
             for scope in self.scopes.values():
                 scope.add(event)
 
@@ -185,13 +185,16 @@ class Log:
         """Whether work is due after this event: a final assistant text or the last result of a tool round."""
         if event.role == "assistant":
             return not event.calls
-        made = answered(answer.call_id, event.key, self.calls) if (answer := event.result) else None
+        if not event.result:
+            return False
+        called = self.calls.made.get(event.result.call_id, {}).values()
+        made = next((one for one in called if one.answered == event.seq), None) or self.calls.answered_by(event)
         if made is None:
             return False
         return all(self._answered(made, call) for call in self.events[made.seq - 1].calls)
 
     def _answered(self, made: OpenCall, call: ToolCall) -> bool:
-        newest = self.calls.own[call.id, made.key]
+        newest = self.calls.made[call.id][made.key]
         return newest.seq != made.seq or newest.answered > 0  # made again later: the old one waits for nothing
 
     def upto(self, seq: int, session: str) -> Log:

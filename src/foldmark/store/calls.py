@@ -4,11 +4,12 @@ Knows nothing of stores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from foldmark.events import Event, ToolCall
+from foldmark.store.keys import sees
 
 
 class OpenCall(msgspec.Struct, frozen=True):
@@ -22,44 +23,49 @@ class OpenCall(msgspec.Struct, frozen=True):
 
 
 class Calls(dict[str, OpenCall]):
-    """The newest call of each id, and beside it the newest of each id and key (scope or branch)."""
+    """The newest call of each id; `made` has by id the newest of each key (scope or branch)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.own: dict[tuple[str, str], OpenCall] = {}
+        self.made: dict[str, dict[str, OpenCall]] = {}
 
     def add(self, event: Event) -> None:
         """The calls that an event makes."""
         for call in event.calls:
-            made = OpenCall(event.seq, call, key=event.key)
-            self[call.id] = self.own[call.id, event.key] = made
+            self[call.id] = made = OpenCall(event.seq, call, key=event.key)
+            self.made.setdefault(call.id, {})[event.key] = made
 
-    def answer(self, event: Event) -> None:
-        """The call that the event's result answers has it."""
-        if (result := event.result) and (made := answered(result.call_id, event.key, self)):
+    def answer(self, event: Event, made: OpenCall | None) -> None:
+        """That call has its answer in the event."""
+        if made is not None:
             done = msgspec.structs.replace(made, answered=event.seq)
-            self.own[result.call_id, made.key] = done
-            if self[result.call_id].seq == made.seq:
-                self[result.call_id] = done
+            self.made.setdefault(made.call.id, {})[made.key] = done
+            if (newest := self.get(made.call.id)) and newest.seq == made.seq:
+                self[made.call.id] = done
+
+    def answered_by(self, event: Event, earlier: Calls | None = None) -> OpenCall | None:
+        """The call that the event's result answers, made here or `earlier`: of its own key, where that waits, else the
+        newest that waits under a key above or below it, else the newest of its own key, else of any."""
+        if event.result is None:
+            return None
+        call_id = event.result.call_id
+        calls = {**(earlier.made.get(call_id, {}) if earlier else {}), **self.made.get(call_id, {})}
+        own = calls.get(event.key)
+        if own and not own.answered:
+            return own
+        near = [one for one in calls.values() if not one.answered and sees(event.key, one.key, "lineage")]
+        return _newest(near) or own or _newest(calls.values())
 
 
-def answers(events: Sequence[Event], earlier: Calls) -> Callable[[Event], OpenCall | None]:
-    """For events that come in together, asked in their order: the call that each one's result answers, made among them
-    or `earlier`."""
-    here, coming = Calls(), iter(events)
-
-    def of(event: Event) -> OpenCall | None:
-        for one in coming:
-            here.add(one)
-            if one is event:
-                break
-        return answered(event.result.call_id, event.key, here, earlier) if event.result else None
-
-    return of
+def _newest(calls: Iterable[OpenCall]) -> OpenCall | None:
+    return max(calls, key=lambda one: one.seq, default=None)
 
 
-def answered(call_id: str, key: str, *places: Calls) -> OpenCall | None:
-    """The call that a result of that key answers: the newest of its own key, else the newest of any. Later `places` are
-    older."""
-    own = next((place.own[call_id, key] for place in places if (call_id, key) in place.own), None)
-    return own or next((place[call_id] for place in places if call_id in place), None)
+def answers(events: Sequence[Event], earlier: Calls) -> list[OpenCall | None]:
+    """For each of some events that come in together the call that its result answers, made among them or `earlier`."""
+    here, out = Calls(), list[OpenCall | None]()
+    for event in events:
+        here.add(event)
+        out.append(here.answered_by(event, earlier))
+        here.answer(event, out[-1])
+    return out
