@@ -140,11 +140,11 @@ class Reader:
         return Piece(piece.seq, piece.order, "\n".join(same), first, last, head=piece.head) if same else None
 
     def tally(self, store: Store) -> Tally:
-        """Word and name counts of what is shown."""
+        """Word and name counts of what is shown. A copy: another thread may record meanwhile."""
         for event in self.show(store.log(self._whole, self._counted + 1)):
             self._tally.add(event, text=self._redact(_said(event)), calls=())
         self._counted = self._last.seq if self._last else 0
-        return self._tally
+        return self._tally.copy()
 
     def _shown(self, seq: int) -> str:
         """What a changed event says."""

@@ -47,9 +47,9 @@ class Scope:
 
     def tally(self, whole: Tally) -> Tally:
         """The counts of what the scope sees, by what its events show, given those of the `whole` lineage. Each event is
-        counted once, when somebody asks first. Do not change them."""
+        counted once, when somebody asks first. A copy: another thread may record meanwhile."""
         if self.seqs is None:
-            return whole
+            return whole.copy()
         for seq in self.seqs[self._counted :]:
             self._tally.add(self.log.events[seq - 1])
         self._counted = len(self.seqs)

@@ -22,6 +22,8 @@ def build_context(
 ) -> Context:
     """What recording these events needs to know. Raises IdConflict."""
     new, known = log.number(events)
+    if len(new) > 1:
+        tally = tally.copy()  # several are counted on it, outside the store's lock
     return Context(
         key=key,
         head=log.head,

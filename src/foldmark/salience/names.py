@@ -175,6 +175,9 @@ class Tally:
 
     `names` holds per name [events it stood in, seq of the last, events in which the agent itself used it].
     `characters` is all text counted, `said` the part of it that is the agent's own prose.
+
+    The living one of a session is its store's, and is counted on and walked under the store's lock alone; what a store
+    gives to others is a `copy`.
     """
 
     def __init__(self) -> None:
@@ -212,8 +215,7 @@ class Tally:
         if len(self.words) > MOST_WORDS:
             self._forget_words()
 
-    # Both forget many at once, for what is to be forgotten has to be looked for among all; and both make new
-    # dictionaries, for another thread may be reading the old ones.
+    # Both forget many at once, for what is to be forgotten has to be looked for among all.
 
     def _forget_names(self) -> None:
         rows = sorted(self.names.items(), key=_worth)
@@ -233,10 +235,9 @@ class Tally:
         return other.known_to(self)
 
     def known_to(self, whole: Tally) -> Tally:
-        """The same counts, with the names alone that the `whole` knows. Words are shared: do not change them."""
-        other = Tally()
-        other.events, other.characters, other.said, other.words = self.events, self.characters, self.said, self.words
-        other.names = {name: row for name, row in list(self.names.items()) if name in whole.names}
+        """A copy of the counts, with the names alone that the `whole` knows."""
+        other = self.copy()
+        other.names = {name: row for name, row in self.names.items() if name in whole.names}
         return other
 
     def copy(self) -> Tally:

@@ -90,7 +90,7 @@ def _chances(tally: Tally, upto: int) -> dict[str, float]:
     """name -> a figure in proportion to the chance that the session uses it next: future use follows past use."""
     return {
         name: use_of(by_agent) / (1.0 + max(0, upto - where)) ** AGING
-        for name, (_, where, by_agent) in list(tally.names.items())  # another thread may add to it
+        for name, (_, where, by_agent) in tally.names.items()
     }
 
 
@@ -125,7 +125,7 @@ def fill(ranked: Sequence[Unit], budget: int, count: Callable[[list[Unit]], int]
 def rank_names(tally: Tally, upto: int, limit: int) -> list[Name]:
     """Names the agent itself used, by how often and how lately."""
     rows = []
-    for name, (uses, where, by_agent) in list(tally.names.items()):  # another thread may add to it
+    for name, (uses, where, by_agent) in tally.names.items():
         if by_agent:
             age = max(0, upto - where) / (upto or 1)
             rows.append(Name(name, uses, where, round((by_agent + 0.3 * log(1 + uses)) / (1 + 4 * age), 3)))

@@ -72,12 +72,11 @@ def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
 
 
 def units_and_counts(readings: Sequence[Reading], tally: Tally) -> tuple[list[Unit], Tally | None]:
-    """The best units, and the counts with a batch in them, which its store need not count again; None for a single
-    event: to copy all counts for one would cost more than to count it."""
+    """The best units, and the counts with a batch in them, which its store need not count again: the `tally` itself,
+    counted on. None for a single event, whose store counts it: to copy all counts for one would cost more."""
     if len(readings) < 2:
         return [unit for reading in readings for unit in _units_of(reading, tally)], None
     out: list[Unit] = []
-    tally = tally.copy()
     for reading in readings:
         out += _units_of(reading, tally)
         tally.add(reading.event, text=with_calls(reading.text, reading.calls), calls=())

@@ -35,9 +35,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recording needs to know. `new` are the events to append, numbered, with id, chain and session;
     `known` those that were there already. `calls` are all calls of the lineage by id (newest of each id,
     and of each id and key),
-    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: do not change it.
-    `secret` keys the labels of redacted secrets (32 random bytes of the store). Calls, state and tally are
-    the store's own living values: read them before the next append, never change them. `held_back` are
+    `state` the newest fact per (kind, key). `tally` counts words and names up to `head`: a copy
+    to count on where several events are new, else the store's living one. Calls and state are living too: another
+    thread may record meanwhile, so things are looked up in them, one by one, and neither walked nor changed.
+    `secret` keys the labels of redacted secrets (32 random bytes of the store). `held_back` are
     events that a hook of the store kept out; `raised`, once they are appended, is the work of the scopes that got some
     by it."""
 
@@ -95,4 +96,4 @@ class Events(Protocol):
         """By seq of the lineage or by client id. Raises NotFound."""
 
     def tally(self, key: Key) -> Tally:
-        """Word and name counts of what the scope sees, up to the head: do not change them. Raises NotFound."""
+        """Word and name counts of what the scope sees, up to the head, as they are now: a copy. Raises NotFound."""
