@@ -53,11 +53,12 @@ class Other:
         self.store, self.most, self.turns, self.errors = store, most, 0, list[BaseException]()
         self._events = (event for number in range(10_000, 20_000) for event in round_of(number))
         self._asked, self._done, self._ended = threading.Semaphore(0), threading.Event(), False
-        self._done.set()
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         session, lock = Session("one", store=self.store), getattr(self.store, "_lock", threading.Lock())
+        session.record(next(self._events))  # what this thread needs of the store, it has
+        self._done.set()
         while self._asked.acquire() and not self._ended:
             if lock.acquire(blocking=False):
                 lock.release()
@@ -77,6 +78,7 @@ class Other:
 
     def __enter__(self) -> Other:
         self._thread.start()
+        assert self._done.wait(60), "the other session did not begin"
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -62,7 +62,7 @@ READS: dict[str, Writing] = {
     "view": lambda store, key: store.view(key),
     "log": lambda store, key: store.log(key, 2, 9),
     "covered": lambda store, key: store.covered(key, 9, limit=5),
-    "tally": lambda store, key: store.tally(key),
+    "tally": lambda store, key: store.tally(key).to_bytes(),
     "checkpoints": lambda store, key: store.checkpoints(key),
     "written": lambda store, key: store.written(key, ["abc"]),
     "match": lambda store, key: store.match(key, [store.event(key, "1").chain]),

@@ -67,8 +67,9 @@ _DIGIT = re.compile(r"\d")
 
 
 def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
-    """The units of new events that are worth storing, scored with the counts as they were before each event."""
-    return units_and_counts(readings, tally)[0]
+    """The units of new events that are worth storing, scored with the counts as they were before each event. The given
+    counts stay as they are."""
+    return units_and_counts(readings, tally.copy())[0]
 
 
 def units_and_counts(readings: Sequence[Reading], tally: Tally) -> tuple[list[Unit], Tally | None]:
