@@ -161,7 +161,7 @@ def measure_killed(
         while (now := time.monotonic() - started) < LONGEST_SECONDS:
             waiting = store.backlog(time.time())
             backlogs.append((now, waiting))
-            if not waiting.dirty and not grows:
+            if not waiting.dirty and not grows and (killed or not kills):
                 break
             if killed < kills and now > next_kill:
                 killed, next_kill = killed + 1, now + rng.uniform(0.5, 1.5) * pause

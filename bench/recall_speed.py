@@ -1,4 +1,4 @@
-"""Speed of recall at a million events: `python -m bench.recall_speed [--file FILE] [--events N] [--sessions N]`.
+"""Speed of recall at a million events: `python -m bench.recall_speed [--folder FOLDER] [--events N] [--sessions N]`.
 
 A file that exists is measured as it is, so that it is built once. Made-up words of a made-up frequency (Zipf), sessions
 of lognormal length whose turns come interleaved, ten tenants, one user for ten sessions. Wall times: of a busy machine

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+from typer.main import get_command
 from typer.models import ArgumentInfo, OptionInfo
 from typer.testing import CliRunner
 
@@ -473,10 +474,16 @@ def price_options() -> str:
 
 def commands() -> dict[str, Any]:
     """Command name -> its function, in the order of `--help`."""
-    known = [(info.name, info.callback) for info in app.registered_commands if info.callback]
-    grouped = [(group.name or group.typer_instance.info.name, group.typer_instance) for group in app.registered_groups]
-    known += [(f"{name} {one.name}", one.callback) for name, typed in grouped for one in typed.registered_commands]
-    return {name or callback.__name__: callback for name, callback in known}
+    out: dict[str, Any] = {}
+    for name, made in as_mapping(get_command(app)).items():
+        inside = as_mapping(made)
+        out |= {f"{name} {one}": part.callback for one, part in inside.items()} or {name: made.callback}
+    return out
+
+
+def as_mapping(group: Any) -> dict[str, Any]:
+    """Name -> command of a group; empty for a single command."""
+    return dict(getattr(group, "commands", {}))
 
 
 def parameters(command: Any) -> Iterator[tuple[str, Any, type, Any]]:

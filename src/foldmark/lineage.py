@@ -104,7 +104,7 @@ def forked(store: Store, line: Line, found: Followed, seq: int, *, new_id: Calla
     name = f"{key.session}+{mine}"
     for info in store.sessions(key.tenant, key.user) if not found.new else ():
         same = info.kind == "fork" and (info.parent, info.parent_seq, info.head) == (parent, seq, seq)
-        if same and info.session.startswith((f"{key.session}+", f"{parent}+")):
+        if same and not info.damaged and info.session.startswith((f"{key.session}+", f"{parent}+")):
             name = info.session
     there = msgspec.structs.replace(key, session=name)
     store.open(there, info=SessionInfo(session=name, kind="fork", parent=parent, parent_seq=seq, meta=meta))

@@ -10,17 +10,26 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from math import isnan
 
+from foldmark.dates import WEEKDAYS
 from foldmark.errors import PolicyError
+from foldmark.retrieval.calendar import weekday_before
+from foldmark.retrieval.day_names import WEEKDAY_OF
 from foldmark.retrieval.days import spans
 
 Moment = float | str | date
 """Unix seconds, text, a date or a datetime."""
 
-TAKES = "a date or time such as 2026-03-01 or 2026-03-01T14:30, or today, yesterday, 3d, last week, last Tuesday"
+TAKES = "a date or time such as 2026-03-01 or 2026-03-01T14:30, or today, yesterday, 3d, last week, Tuesday"
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$")
 _MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
 _AGO = re.compile(r"(\d{1,5})\s*(d|h|days?|hours?)(?: ago)?")
 _SECONDS = re.compile(r"\d{9,11}(?:\.\d{1,9})?")
+_SHORT_WEEKDAYS = ("mon", "tue tues", "wed", "thu thur thurs", "fri", "sat", "sun")
+_WEEKDAYS = WEEKDAY_OF | {
+    spelling: number
+    for number, (name, short) in enumerate(zip(WEEKDAYS, _SHORT_WEEKDAYS, strict=True))
+    for spelling in (name.lower(), *short.split())
+}
 _INSTANT, _DAY = timedelta(microseconds=1), timedelta(days=1)
 
 
@@ -28,8 +37,8 @@ def moment(value: Moment | None, name: str, *, now: float, end: bool = False) ->
     """Unix seconds of the beginning of what is named, or of its `end`; None for None and for no text.
 
     Text is a year, month, day or time (ISO 8601), Unix seconds, a stretch back from `now` (Unix seconds; `3d`,
-    `12h ago`), or days in words (today, yesterday, last week, May 2026). Raises PolicyError, with the `name` of what
-    was asked for.
+    `12h ago`), or days in words (today, yesterday, last week, May 2026; the bare name of a day is the last one before
+    today). Raises PolicyError, with the `name` of what was asked for.
     """
     try:
         return _read(value, now, end=end)
@@ -64,6 +73,9 @@ def _of_text(text: str, now: float, *, end: bool) -> float:
         return now - int(ago[1]) * (86_400 if ago[2][0] == "d" else 3_600)
     if _SECONDS.fullmatch(text):
         return float(text)
+    if (number := _WEEKDAYS.get(text.lower().rstrip("."))) is not None:
+        first, last = _of_date(weekday_before(number, datetime.fromtimestamp(now, UTC).date()))
+        return (last if end else first).timestamp()
     said = spans(text, now)
     if len(said) == 1 and said[0].said == text and said[0].is_relative:
         return said[0].until - 1e-6 if end else said[0].since

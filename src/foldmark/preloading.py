@@ -15,7 +15,7 @@ from foldmark.options import Recall
 from foldmark.overview import telling
 from foldmark.policy import Policy
 from foldmark.redact import Redactor, redactor
-from foldmark.retrieval import Hit, bounded, question, rank, snippets
+from foldmark.retrieval import Hit, bounded, question, rank, shortened, snippets
 from foldmark.rounds import newest_user
 from foldmark.seeking import Sought
 from foldmark.store import Frame, Key, Store, View
@@ -105,25 +105,24 @@ def _shown(hits: Sequence[Hit], tokens: int, load: str, redact: Redactor) -> Pre
     for hit in hits:
         if hit.score < WORTH * hits[0].score:
             continue
-        snippet = redact(hit.snippet)
-        block = _quoted(hit, snippet)
-        if not blocks and not fits(block):
-            block = _cut(hit, snippet, fits)
-        if block and fits(block):
-            blocks.append(block)
-            refs.append(hit.at or hit.ref)
+        shown = msgspec.structs.replace(hit, snippet=redact(hit.snippet))
+        if not blocks and not fits(_quoted(shown)):
+            shown = _cut(shown, lambda hit: fits(_quoted(hit)))
+        if shown.snippet and fits(_quoted(shown)):
+            blocks.append(_quoted(shown))
+            refs.append(shown.at or shown.ref)
         elif not blocks:
             return NOTHING_PRELOADED  # worse ones alone would be taken for the answer
     return Preloaded(_framed(blocks, load), tuple(refs)) if blocks else NOTHING_PRELOADED
 
 
-def _cut(hit: Hit, snippet: str, fits: Callable[[str], bool]) -> str:
-    """A hit with the longest beginning of its snippet that fits; empty where less than a few words would."""
-    low, high = 0, len(snippet)
+def _cut(hit: Hit, fits: Callable[[Hit], bool]) -> Hit:
+    """A hit with the longest beginning of its snippet that fits; with none where less than a few words would."""
+    low, high = 0, len(hit.snippet)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(_quoted(hit, snippet[:middle] + "…")) else (low, middle - 1)
-    return _quoted(hit, snippet[:low] + "…") if low >= LEAST_CHARACTERS else ""
+        low, high = (middle, high) if fits(shortened(hit, middle)) else (low, middle - 1)
+    return shortened(hit, low) if low >= LEAST_CHARACTERS else msgspec.structs.replace(hit, snippet="")
 
 
 def _framed(blocks: Sequence[str], load: str) -> str:
@@ -133,7 +132,7 @@ def _framed(blocks: Sequence[str], load: str) -> str:
     return joined([opening(f"Recalled from earlier by the words of the newest user message{opened}"), *blocks, END])
 
 
-def _quoted(hit: Hit, snippet: str) -> str:
+def _quoted(hit: Hit) -> str:
     """`[event:12#L3-4, 2026-05-01, user]` and the snippet."""
     told = ", ".join(filter(None, (one_line(hit.at or hit.ref), hit.date[:10], one_line(hit.speaker))))
-    return f"[{told}]\n{quoted(snippet)}"
+    return f"[{told}]\n{quoted(hit.snippet)}"

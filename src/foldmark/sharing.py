@@ -92,7 +92,7 @@ def _shared(store: Store, key: Key, line: Sequence[Read]) -> Place:
 
 def _family(store: Store, key: Key, root: str) -> list[str]:
     """The forks of a session and of `root`, and theirs, the newest update first; `root` too."""
-    forks = [info for info in store.sessions(key.tenant, key.user) if info.kind == "fork"]
+    forks = [info for info in store.sessions(key.tenant, key.user) if info.kind == "fork" and not info.damaged]
     names, more = set[str](), {root or key.session, key.session}
     while more:
         names |= more

@@ -16,6 +16,7 @@ from foldmark.events import Event, user
 from foldmark.hooked import EventHooks, HookedStore, Landed, hooked
 from foldmark.memory import MemoryStore
 from foldmark.store import Key, SessionInfo, Store, promised
+from waiting import LONG
 
 for module in (test_stores, test_session_rows, test_told_exactly):
     globals().update(
@@ -42,7 +43,7 @@ NOTHING = EventHooks(on_append=same, on_read=shown, after=told, name="nothing")
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made = hooked(STORES[request.param](tmp_path), NOTHING, EventHooks())
     yield made
-    made.drain(10)
+    made.drain(LONG)
     made.close()
 
 

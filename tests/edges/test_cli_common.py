@@ -17,7 +17,7 @@ from test_cli_control import Desk
 from typer.testing import CliRunner
 
 from foldmark import Session, SQLiteStore
-from foldmark.cli.app import app
+from foldmark.cli.app import Foldmark, app
 from foldmark.cli.place import Place
 from foldmark.events import assistant, user
 from making import long_session
@@ -355,3 +355,112 @@ def test_a_plan_in_json_says_what_would_go_out_without_it(desk: Desk) -> None:
     found = desk.json("plan", "--force", "--session", "long")
     assert found["sent_tokens"] == Place(desk.db, "long").open().control.plan(force=True).sent
     assert 0 < found["sent_tokens"] < found["before_tokens"], "cleanup alone makes it smaller"
+
+
+# -- what is loaded
+
+
+LOADED = """
+import sys
+from foldmark.cli.app import main
+sys.argv = ["foldmark", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(*(name for name in sys.modules if name.startswith("foldmark")), sep="\\n", file=sys.stderr)
+"""
+LISTED = {"foldmark", "foldmark.cli", "foldmark.errors"}
+"""What no command does without, but for the modules of the command line that declare and end commands."""
+
+
+def loaded(*words: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", LOADED, *words], check=False, capture_output=True, text=True)
+    return set(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("serch",), ()])
+def test_what_calls_no_command_loads_none(words: tuple[str, ...]) -> None:
+    names = {name for name in loaded(*words) if name.startswith("foldmark")}
+    assert names == LISTED | {f"foldmark.cli.{name}" for name in ("app", "commands", "endings", "terminal")}
+
+
+@pytest.mark.parametrize("name", sorted({words[0] for words in COMMANDS}))
+def test_a_command_loads_no_module_of_another_command(name: str) -> None:
+    homes = {one: later.home.partition(":")[0] for part in Foldmark.sections.values() for one, later in part.items()}
+    found = loaded(name, "--help") & {f"foldmark.cli.{module}" for module in homes.values()}
+    assert found == {f"foldmark.cli.{homes[name]}"}
+
+
+@pytest.mark.parametrize("name", ["search", "load", "sessions", "show", "history", "undo", "pin"])
+def test_a_command_that_asks_no_model_loads_none_and_no_worker(name: str) -> None:
+    apart = {"foldmark.models", "foldmark.worker", "foldmark.mcp", "foldmark.doctor", "foldmark.aio"}
+    assert not loaded(name, "--help") & apart
+
+
+def test_the_list_of_commands_cuts_no_sentence() -> None:
+    for words in ((), ("artifact",)):
+        said = run(*words, "--help").output
+        assert "..." not in said.partition("Options:")[2]
+        for command in [one for one in COMMANDS if one[: len(words)] == words]:
+            assert re.search(rf"^  {command[len(words)]} +[A-Z].*", said, re.MULTILINE), command
+
+
+def test_every_command_is_listed_under_its_name_with_a_sentence_that_fits_a_line() -> None:
+    listed = {name: later.text for part in Foldmark.sections.values() for name, later in part.items()}
+    assert set(listed) == {words[0] for words in COMMANDS}
+    assert [text for text in listed.values() if len(text) > 68 or not text.endswith(".")] == []
+
+
+# -- what help says
+
+
+OF_EACH = {
+    "--window", "--wire", "--out", "--force", "--json", "--file", "--all", "--limit", "--where", "--embedder",
+    "--lines",
+}  # fmt: skip
+"""Options that mean something of their own in some command."""
+
+
+def said_of_options() -> list[tuple[str, str, Any]]:
+    return [
+        (" ".join(words), name, one) for words, command in COMMANDS.items() for name, one in options(command).items()
+    ]
+
+
+def test_an_option_that_may_be_repeated_says_so_and_what_it_takes() -> None:
+    many = [(words, name, one) for words, name, one in said_of_options() if one.multiple]
+    assert len(many) >= 9
+    assert [(words, name) for words, name, one in many if not one.metavar or "[" in one.metavar] == []
+    assert [(words, name) for words, name, one in many if not re.search("repeatable|again", one.help)] == []
+
+
+@pytest.mark.parametrize("unit", ["seconds", "days"])
+def test_an_option_that_is_named_after_a_unit_tells_it(unit: str) -> None:
+    named = [(words, name, one.help) for words, name, one in said_of_options() if name.endswith(unit)]
+    assert named
+    assert [(words, name) for words, name, told in named if unit not in told.casefold()] == []
+
+
+def test_every_option_ends_its_help_as_a_sentence() -> None:
+    assert [(words, name) for words, name, one in said_of_options() if not (one.help or "").endswith(".")] == []
+
+
+def test_one_option_says_the_same_in_every_command() -> None:
+    told: dict[str, set[str]] = {}
+    for _, name, one in said_of_options():
+        told.setdefault(name, set()).add(one.help)
+    different = {name for name, texts in told.items() if len(texts) > 1}
+    assert different <= OF_EACH, "an option of the same name that means something else belongs in OF_EACH"
+
+
+def test_an_unknown_wire_is_answered_with_all_that_the_command_takes(desk: Desk) -> None:
+    told = refused("export", "--wire", "x", "--db", desk.db)
+    assert "openai-chat" in told
+    assert "events" in told
+    assert "events, writes" not in refused("show", "--wire", "x", "--db", desk.db)
+
+
+def test_an_unknown_policy_is_answered_with_what_a_file_is_called(desk: Desk) -> None:
+    told = refused("compact", "--policy", "policy.yaml", "--db", desk.db)
+    assert "presets are coding, " in told
+    assert "ends in .toml" in told

@@ -26,9 +26,9 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder, self.db = folder, folder / "foldmark.db"
 
-    def write(self, events: list[Event]) -> Path:
+    def write(self, events: list[Event], system: str = "You are careful.") -> Path:
         path = self.folder / "talk.json"
-        path.write_text(json.dumps(by_name("openai-chat").write("You are careful.", [], events)), encoding="utf-8")
+        path.write_text(json.dumps(by_name("openai-chat").write(system, [], events)), encoding="utf-8")
         return path
 
     def run(self, *words: object, code: int = 0, input: str = "") -> str:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -243,7 +244,8 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
     path.write_text(json.dumps([{"role": "user", "content": f"{n} " + "words " * 2_000} for n in range(60)]))
     assert run(tmp_path, "import", path).exit_code == 0
-    command = f"{sys.executable} -m foldmark show --log --db {tmp_path / 'a.db'} | head -1; exit ${{PIPESTATUS[0]}}"
+    words = map(shlex.quote, (sys.executable, "-m", "foldmark", "show", "--log", "--db", str(tmp_path / "a.db")))
+    command = f"{' '.join(words)} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout

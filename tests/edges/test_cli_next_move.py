@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from test_cli_control import Desk
 from typer.testing import CliRunner
 
-from foldmark import Session, SQLiteStore
+from foldmark import Policy, Session, SQLiteStore
 from foldmark.cli.app import app
+from foldmark.cli.compacting import due_target
 from foldmark.events import ToolCall, assistant, result, user
 from foldmark.store import Key, SessionInfo
+from making import long_session
 
 MARCH = 1_772_323_200.0  # 2026-03-01T00:00:00Z
 
@@ -191,3 +194,56 @@ def test_of_a_single_session_nothing_is_said(tmp_path: Path, words: list[str]) -
     Session("only", store=store).record(user("Where is the zebra?"))
     store.close()
     assert run(desk, *words).stderr == ""
+
+
+# -- nothing is due
+
+
+@pytest.mark.parametrize("rounds", [12, 40])
+@pytest.mark.parametrize("static", [0, 2_000])
+def test_where_nothing_is_due_the_target_that_is_named_makes_it_due(tmp_path: Path, rounds: int, static: int) -> None:
+    desk = Desk(tmp_path)
+    transcript = desk.write(long_session(rounds, 12), system="You are careful. " * (static // 4))
+    out = desk.run("compact", transcript)
+    assert out.startswith("not_due")
+    (aim,) = re.findall(r"^now: --target (\d+) makes it due", out, re.MULTILINE)
+    assert f"now      --target {aim} shows one" in desk.run("plan")
+    size = desk.json("plan")["sent_tokens"]
+    assert static < int(aim) < size
+    planned = desk.json("plan", "--target", aim)
+    assert (planned["outcome"], planned["trigger"]) == ("applied", "target")
+    done = desk.json("compact", "--target", aim)
+    assert done["outcome"] == "applied"
+    assert done["request_tokens"] <= int(aim)
+
+
+def test_the_plan_of_a_file_names_such_a_target_too(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    transcript = desk.write(long_session(12, 12))
+    (aim,) = re.findall(r"--target (\d+) shows one", desk.run("plan", transcript))
+    assert desk.json("plan", transcript, "--target", aim)["outcome"] == "applied"
+
+
+def test_where_there_is_next_to_nothing_no_target_is_named(desk: Desk) -> None:
+    assert "--target" not in run(desk, "compact").output
+    said = run(desk, "plan").output
+    assert "--target" not in said
+    assert "now      --force one whatever the size" not in said
+    assert "now      --force shows one whatever the size" in said
+
+
+def test_what_is_due_names_none(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    transcript = desk.write(long_session(12, 12))
+    for command in ("plan", "compact"):
+        assert "now" not in re.findall(r"^\w+", desk.run(command, transcript, "--target", 2_000), re.MULTILINE)
+
+
+@pytest.mark.parametrize("above", [1_200, 1_201, 1_399, 5_000, 100_000])
+@pytest.mark.parametrize("static", [0, 99, 350, 60_000])
+def test_such_a_target_is_one_that_a_policy_takes_and_halves_what_can_get_smaller(above: int, static: int) -> None:
+    aim = due_target(static + above, static)
+    assert aim is not None
+    Policy.coding(budget={"target_tokens": aim})
+    assert static + above / 2 - 100 <= aim <= static + above / 2
+    assert due_target(static + 1_199, static) is None

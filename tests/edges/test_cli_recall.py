@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +278,33 @@ def test_load_says_the_time_that_search_says(tmp_path: Path) -> None:
     assert {hit["ref"]: hit["date"] for hit in desk.json("search", "zebra")} == {
         "event:1": "2026-03-01T00:00:00Z", "event:2": "2026-02-28T00:00:00Z", "event:3": "",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["last Tuesday", "yesterday", "3d", "12h ago", "letzten Dienstag", "1772323200"])
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_a_search_says_which_moment_it_took_for_words(option: str, said: str, tmp_path: Path) -> None:
+    db = tmp_path / "a.db"
+    Session("s", store=SQLiteStore(db)).record(user("The otter."))
+    for words in ([], ["--json"]):
+        done = CliRunner().invoke(app, ["search", "otter", option, said, "--db", str(db), *words])
+        assert done.exit_code == 0, done.output
+        found = re.search(rf"note: {option} '{said}' is (\d{{4}}-\d\d-\d\d \d\d:\d\d) UTC\n", done.stderr)
+        assert found, done.stderr
+        if "ienstag" in said or "Tuesday" in said:
+            day = datetime.strptime(found[1], "%Y-%m-%d %H:%M")
+            assert (day.weekday(), day.hour) == (1, 0 if option == "--since" else 23)
+
+
+@pytest.mark.parametrize(
+    "said", ["2026", "2026-03-01", "20260301", "2026-03", "2026-03-01T14:30", "2026-03-01T14:30+02:00"]
+)
+def test_of_a_plain_date_nothing_is_said(said: str, tmp_path: Path) -> None:
+    db = tmp_path / "a.db"
+    Session("s", store=SQLiteStore(db)).record(user("The otter."))
+    assert not CliRunner().invoke(app, ["search", "otter", "--since", said, "--db", str(db)]).stderr
+
+
+def test_a_preview_says_first_how_the_whole_is_shown(desk: Desk) -> None:
+    head, preview, *_ = desk.run("load", "--session", "s", "event:7").split("\n")
+    assert head.startswith("[event:7] tool")
+    assert preview == "(a preview; foldmark load artifact:7 shows the whole, 3,001 lines)"

@@ -19,7 +19,7 @@ from foldmark import Policy, Session, SQLiteStore, Summarizer
 from foldmark.cli.app import app
 from foldmark.errors import SummarizerFailed
 from foldmark.store import Key
-from foldmark.testing import ScriptedModel
+from foldmark.testing import ScriptedModel, items_json
 from making import long_session
 
 BACKGROUND = Policy.coding(run="background", budget={"landing_tokens": 4_000, "trigger_tokens": 8_000})
@@ -175,23 +175,27 @@ import sys, time
 from foldmark import cli
 from foldmark.cli import app, worker_command
 from foldmark import Summarizer
-from foldmark.testing import ScriptedModel
+from foldmark.testing import ScriptedModel, items_json
 
 def slow(ask):
     print("asked", file=sys.stderr, flush=True)
     time.sleep({seconds})
     {ends}
 
-worker_command.summarizer_of = lambda *_: Summarizer(models=(ScriptedModel(slow, window=200_000),))
+model = ScriptedModel(slow, window=200_000)
+worker_command.summarizer_of = lambda *_: Summarizer(models=(model,), require_model={is_required})
 app.main()
 """
 
 
-def start(desk: Desk, *words: str, seconds: float = 0.0, raises: str = "") -> subprocess.Popen[str]:
+def start(
+    desk: Desk, *words: str, seconds: float = 0.0, raises: str = "", is_required: bool = False
+) -> subprocess.Popen[str]:
     """A worker in a process of its own; with `seconds` its model takes so long to answer, and it `raises` that."""
     source = Path(__file__).resolve().parents[2] / "src"
     ends = f"raise {raises}" if raises else "return ''"
-    code = ["-c", SLOW.format(seconds=seconds, ends=ends)] if seconds or raises else ["-m", "foldmark"]
+    slow = SLOW.format(seconds=seconds, ends=ends, is_required=is_required)
+    code = ["-c", slow] if seconds or raises else ["-m", "foldmark"]
     heard = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where the suite runs under nohup, it would be ignored
     try:
         return subprocess.Popen(
@@ -211,6 +215,57 @@ def test_what_a_models_code_raises_to_end_a_program_ends_the_work_alone(desk: De
     assert f"a model's code raised {raised}; the session is as it was" in error
     assert "Traceback" not in error + out
     assert (desk.store.backlog(time.time()).leased, desk.dirty()) == (0, 1)
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(7)", "SystemExit(0)", "GeneratorExit()", "KeyboardInterrupt()"])
+@pytest.mark.parametrize("is_required", [True, False])
+def test_drain_tells_by_its_exit_code_whether_such_work_was_done_in_the_end(
+    desk: Desk, raised: str, is_required: bool
+) -> None:
+    """Code makes the checkpoint at the second attempt, unless a model is required."""
+    desk.talk("first")
+    worker = start(desk, "--drain", raises=raised, is_required=is_required)
+    out, error = worker.communicate(timeout=60)
+    done = desk.store.view(Key(session="first")).checkpoint is not None
+    assert (worker.returncode, done) == ((4, False) if is_required else (0, True)), out + error
+    assert f"raised {raised}, which is to end a program" in error
+    assert "Traceback" not in error + out
+    assert f"{int(done)} compaction(s) done, {int(not done)} failed" in out
+    assert desk.store.backlog(time.time()).leased == 0
+
+
+def test_drain_ends_with_4_where_one_of_several_failed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([SummarizerFailed("no", retryable=False)])
+    model = ScriptedModel(lambda ask: raised_or(next(answers, None)), window=200_000)
+    required = Summarizer(models=(model,), require_model=True)
+    monkeypatch.setattr("foldmark.cli.worker_command.summarizer_of", lambda *_: required)
+    desk.talk("bad")
+    desk.talk("good")
+    out = desk.run("work", "--drain", "--workers", 1, code=4)
+    assert "bad: failed" in out
+    assert "good: applied" in out
+    assert "1 compaction(s) done, 1 failed" in out
+
+
+def raised_or(error: Exception | None) -> str:
+    if error:
+        raise error
+    return items_json(decisions=[("Fix the duplicate charges", [1])])
+
+
+def test_a_trace_in_the_log_carries_nothing_out_in_a_terminal(desk: Desk) -> None:
+    code = (
+        "import logging\nfrom foldmark.cli.terminal import run\n"
+        "def build():\n"
+        "    try:\n        raise ValueError('\\x1b]0;owned\\x07')\n"
+        "    except ValueError:\n        logging.getLogger('foldmark.worker').warning('It stumbled.', exc_info=True)\n"
+        "run(build)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "It stumbled." in done.stderr
+    assert "Traceback" in done.stderr, "a fault is told with its trace"
+    assert "\\x1b]0;owned\\x07" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_more_threads_than_a_machine_has_are_refused(desk: Desk) -> None:

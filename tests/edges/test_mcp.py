@@ -6,7 +6,6 @@ import asyncio
 import socket
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from foldmark.memory import MemoryStore
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
 from foldmark.store import Key, SessionInfo
+from waiting import LONG, until
 
 BIG = "\n".join(f"row {n}: the ledger entry of customer {n * 37 % 1009}" for n in range(1, 6_001))
 
@@ -245,21 +245,16 @@ def test_a_function_says_whose_session_a_request_is_about() -> None:
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """The application on a free port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    for _ in range(400):
-        if server.started:
-            break
-        time.sleep(0.05)
-    try:
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        server.should_exit = True
-        thread.join(20)
+    with socket.create_server(("127.0.0.1", 0)) as bound:  # kept: a port that is given back may be anybody's
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=lambda: server.run([bound]), daemon=True)
+        thread.start()
+        try:
+            until(lambda: server.started)
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join(LONG)
 
 
 def test_it_answers_over_http() -> None:
@@ -367,3 +362,13 @@ def test_another_host_without_a_token_is_refused_with_the_variable_to_set(
     assert done.exit_code == 2
     assert "Set FOLDMARK_MCP_TOKEN." in done.stderr
     assert "serving session" not in done.stderr
+
+
+def test_a_preview_says_first_where_the_whole_is_read() -> None:
+    session = Session("main")
+    body = "\n".join(f"row {number} of the export" for number in range(9_000))
+    session.record(user("Go."), assistant("", ToolCall("c", "bash", "{}")), result("c", body, name="bash"))
+    (found,) = asked(recall_server(session), lambda c: c.read_resource("event://3")).contents
+    assert found.text.split("\n")[2] == "[a preview; the whole, 9,000 lines: read artifact://3]"
+    opened = asked(recall_server(session), lambda c: c.read_resource("artifact://3?lines=9000")).contents
+    assert opened[0].text == "row 8999 of the export"

@@ -157,9 +157,9 @@ PLACES = {
     "unit SET text = x'7bff'": "an excerpt of event:.* of session 's' is damaged.*`foldmark delete`",
     "piece SET text = x'7bff'": "the index of event:.* of session 's' is damaged.*`foldmark delete`",
     "piece SET head = x'7bff'": "the index of event:.* of session 's' is damaged.*`foldmark delete`",
-    "session SET meta = x'7bff' WHERE name = 's'": "the meta of session 's' is damaged.*backup",
-    "session SET title = x'7bff' WHERE name = 's'": "the title of session 's' is damaged.*backup",
-    "session SET title = CAST(x'ff' AS TEXT)": "'title'.*damaged.*backup",
+    "session SET meta = x'7bff' WHERE name = 's'": "the meta of session 's' is damaged.*`foldmark delete`",
+    "session SET title = x'7bff' WHERE name = 's'": "the title of session 's' is damaged.*`foldmark delete`",
+    "session SET title = CAST(x'ff' AS TEXT)": "the title of session 's' is damaged.*`foldmark delete`",
 }
 
 

@@ -13,6 +13,7 @@ from foldmark import Policy, Session
 from foldmark.asking import Ask
 from foldmark.events import Event, assistant, user
 from foldmark.wire import openai_chat
+from waiting import LONG
 
 POLICY = Policy.coding(budget={"target_tokens": 3_000}, admission=RAW)
 
@@ -21,7 +22,7 @@ def meanwhile(session: Session, *events: Event) -> None:
     """Another thread records while the model thinks."""
     thread = threading.Thread(target=lambda: session.record(*events))
     thread.start()
-    thread.join(10)
+    thread.join(LONG)
     assert not thread.is_alive(), "a model that thinks keeps others from recording"
 
 

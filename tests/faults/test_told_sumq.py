@@ -21,10 +21,9 @@ from foldmark.summarizer import Limits
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from foldmark.wire import openai_chat
 from foldmark.worker import Worker, running
+from waiting import LONG
 
 POLICY = Policy.coding(budget={"target_tokens": 5_000}, admission=RAW)
-LONG = 60.0
-"""Seconds after which a test gives up what must come."""
 LAST = "The last words of the assistant before it happened."
 EMPTY: dict[str, Any] = {
     "nothing": "", "blanks": "   ", "a line break": "\n", "an error": ValueError("boom"), "no fields": "{}",

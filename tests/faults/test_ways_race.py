@@ -25,6 +25,7 @@ from foldmark.events import Usage, assistant, injected, user
 from foldmark.reports import Report
 from foldmark.testing import ScriptedModel
 from foldmark.worker import Worker
+from waiting import LONG, until
 
 PAST = pairs_of(40, 200, say="I decided to read on.")
 
@@ -79,20 +80,20 @@ def test_a_worker_compacts_while_a_turn_is_streamed_and_the_turn_goes_on_from_th
 
     def slow(ask: Any) -> Any:
         thinks.set()
-        assert goes_on.wait(10)
+        assert goes_on.wait(LONG)
         return honest(ask)
 
     one = Way("worker", store, slow)
     one.record(user("Go."), *PAST)
     with Worker(store, policy=one.policy, summarizer=one.summarizer, clock=one.clock, workers=1, poll_seconds=0.01):
-        assert thinks.wait(10), "nobody claimed the work"
+        assert thinks.wait(LONG), "nobody claimed the work"
         before = [checked(one.session).report.version]
         for number in range(10):
             one.record(assistant(f"Streamed {number}."), user(f"And {number}?"))
             before.append(checked(one.session).report.version)
             if number == 4:
                 goes_on.set()
-                wait_for(lambda: applied(one.session) == 1)
+                until(lambda: applied(one.session) == 1)
     assert before[:5] == [0] * 5
     assert before[6:] == [1] * 5
     said_once_in_order(
@@ -101,13 +102,6 @@ def test_a_worker_compacts_while_a_turn_is_streamed_and_the_turn_goes_on_from_th
     (made,) = one.session.control.history()
     assert "Streamed" not in made.text
     assert made.boundary < 82
-
-
-def wait_for(is_so: Any) -> None:
-    until = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.005)
 
 
 RIVALS = [("caller", way) for way in WAYS] + [("worker", way) for way in WAYS if way not in ("worker", "idle")]
@@ -216,7 +210,7 @@ def test_two_processes_with_workers_apply_one_compaction_for_each_boundary_and_p
     talker.start()
     said = [json.loads(line) for line in released(two)]
     stopped.set()
-    talker.join(10)
+    talker.join(LONG)
     reports = [report for one in said for report in one["reports"]]
     won = [report for report in reports if report[0] == "applied"]
     history = chat.control.history()
@@ -320,6 +314,6 @@ def test_follow_ups_of_threads_are_delivered_once_and_in_order_whatever_their_de
         worker.nudge()
         thread = threading.Thread(target=follow)
         thread.start()
-        thread.join(10)
+        thread.join(LONG)
     assert applied(one.session) == 1
     said_once_in_order(one.session, follow_ups)

@@ -20,6 +20,7 @@ from foldmark.reports import Observer, Report
 from foldmark.summarizer import Limits
 from foldmark.testing import FixedClock, ScriptedModel
 from foldmark.worker import Worker
+from waiting import LONG
 
 WAYS = ("caller", "request", "intra_run", "tool", "worker", "idle")
 """Asked for by the caller; on the way to a request; between two calls of one run; by the agent through its tool; by a
@@ -134,6 +135,6 @@ def meanwhile(work: Callable[[], Any]) -> None:
 
     thread = threading.Thread(target=done, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(LONG)
     assert not thread.is_alive(), "a compaction keeps others from working"
     assert failures == []

@@ -11,8 +11,6 @@ from foldmark.tools import recall_tools
 
 POLICY = Policy.coding(run="manual", budget={"landing_tokens": 3_000})
 SOON = RunLimits(timeout_seconds=0.05)
-LONG = 20.0
-"""Seconds after which a test that waits for a thread gives up."""
 
 
 def parent(store: Any, *ids: str, tool: str = "task", **options: Any) -> Session:

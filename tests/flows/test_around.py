@@ -15,6 +15,7 @@ from foldmark.driving import drive
 from foldmark.reports import Report
 from foldmark.testing import ScriptedModel, items_json
 from making import long_session, tool_round
+from waiting import LONG
 
 POLICY = Policy.coding(budget={"landing_tokens": 3_000, "trigger_tokens": 8_000, "nothing_below": 3_000})
 
@@ -226,7 +227,7 @@ def test_a_hook_may_wait_for_another_thread_that_uses_the_session() -> None:
 
     def before(planned: Planned) -> None:
         done = ThreadPoolExecutor(1).submit(lambda: (made.record(user("Wait.")), made.peek(), made.explain()))
-        done.result(timeout=20)
+        done.result(timeout=LONG)
 
     made = Session("s", policy=POLICY, around=Around(before=before))
     made.record(*long_session(40, 20))

@@ -18,15 +18,16 @@ import pytest
 
 from foldmark import MemoryStore, NotFound, Policy, Session, SQLiteStore, user
 from foldmark.embedding import Embedder
-from foldmark.hooked.forwarding import Forwarding
 from foldmark.reports import Observation, Raised
 from foldmark.store import Key, Store
+from foldmark.store.forwarding import Forwarding
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from foldmark.vectors import embed, vectors_of
 from foldmark.worker import Worker
 from foldmark.worker.embedding import Embedding
 from making import long_session, tool_round
 from toy_embedder import numbers, toy
+from waiting import LONG
 
 POLICY = Policy.coding(
     run="background",
@@ -34,8 +35,6 @@ POLICY = Policy.coding(
     budget={"landing_tokens": 2_000, "trigger_tokens": 4_000, "nothing_below": 1_000},
 )
 GOOD = items_json(decisions=[("Read the files one by one, beginning with src/file_1.py", [2])])
-LONG = 30.0
-"""Seconds after which a test that waits for a thread fails."""
 
 
 @pytest.fixture

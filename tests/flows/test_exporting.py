@@ -18,6 +18,7 @@ from foldmark.memory import MemoryStore
 from foldmark.sqlite import SQLiteStore
 from foldmark.store import Key, Sees, SessionInfo, Store
 from making import long_session
+from waiting import LONG
 
 MAIN = Key(session="main")
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -250,16 +251,16 @@ def test_an_after_hook_hands_over_when_the_final_answer_is_there(
     call = ToolCall("c1", "read")
     session.record(user("go"), assistant("", call))
     session.record(result("c1", "text"))
-    watched.drain(10)
+    watched.drain(LONG)
     assert shelf.got == []
     session.record(assistant("Done."))
-    watched.drain(10)
+    watched.drain(LONG)
     assert shelf.texts == ["go", "", "text", "Done."]
     session.record(user("on"), assistant("Again."))
-    watched.drain(10)
+    watched.drain(LONG)
     assert "The hook memory failed" in caplog.text
     session.record(assistant("And again."))
-    watched.drain(10)
+    watched.drain(LONG)
     assert shelf.texts[4:] == ["on", "Again.", "And again."]
 
 

@@ -71,7 +71,7 @@ def test_a_result_belongs_to_the_call_of_its_own_agent(store: Store, together: b
     order=st.lists(st.sampled_from(["a", "b", ""]), min_size=2, max_size=12),
     cuts=st.sets(st.integers(1, 11)),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_however_agents_take_turns_each_has_its_own_facts(order: list[str], cuts: set[int]) -> None:
     waiting, events = dict.fromkeys(STEPS, False), list[Event]()
     for scope in order:

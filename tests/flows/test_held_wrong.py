@@ -463,6 +463,6 @@ def test_one_line_is_one_line() -> None:
     made.record(user("Go."), assistant("", ToolCall("c", "bash")), result("c", "word " * 4_000, name="bash"))
     assert made.store.log(made.key)[-1].artifacts[0].lines == 1
     text = recall_tools(made)[1]({"ref": "event:3"})
-    assert "artifact:3, 1 line]" in text
+    assert "the whole, 1 line: " in text
     with pytest.raises(NotFound, match=r"1 line, 20,000 bytes\.|has 1 line\."):
         made.load("artifact:3#L7-9")

@@ -24,6 +24,7 @@ from foldmark.tokens import event_tokens
 from foldmark.wire import anthropic, openai_chat
 from foldmark.words import words
 from making import call, long_session, tool_round
+from waiting import LONG
 
 MAIN = Key(session="main")
 PIN = "1234 5678"
@@ -473,7 +474,7 @@ def test_after_is_told_refs_and_stored_events_and_its_errors_undo_nothing(
     session = on(store, broken, EventHooks(after=after), MASK)
     session.record(user(f"card {PIN}"), assistant("Noted."))
     session.record(user("on"))
-    session.store.drain(10)  # type: ignore[attr-defined]
+    session.store.drain(LONG)  # type: ignore[attr-defined]
     assert [landed.refs for landed in told] == [("event:1", "event:2"), ("event:3",)]
     assert told[0].events[0].text == "card [pin]"
     assert threading.get_ident() not in thread
@@ -486,19 +487,19 @@ def test_an_async_after_hook_is_not_passed_over_in_silence(store: Store, caplog:
 
     session = on(store, EventHooks(after=after, name="later"))
     session.record(user("one"))
-    session.store.drain(10)  # type: ignore[attr-defined]
+    session.store.drain(LONG)  # type: ignore[attr-defined]
     assert "The hook later failed" in caplog.text
     assert "It is async" in caplog.text
 
 
 def test_a_slow_after_hook_holds_nobody_up(store: Store) -> None:
     go = threading.Event()
-    session = on(store, EventHooks(after=lambda landed: go.wait(10)))
+    session = on(store, EventHooks(after=lambda landed: go.wait(LONG)))
     for number in range(3):
         session.record(user(f"{number}"))
     assert len(session.request(window=32_000).messages) == 3
     go.set()
-    session.store.drain(10)  # type: ignore[attr-defined]
+    session.store.drain(LONG)  # type: ignore[attr-defined]
 
 
 # -- read

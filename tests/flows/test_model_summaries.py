@@ -37,6 +37,7 @@ from foldmark.summarizer import Hooks, Limits, Prompt
 from foldmark.testing import AsyncScriptedModel, FixedClock, ScriptedModel, items_json
 from foldmark.wire import anthropic, by_name, openai_chat
 from making import call, long_session, tool_round
+from waiting import LONG
 
 RULE = "Fix the duplicate charges. Never touch the schema."
 GOOD = items_json(
@@ -324,7 +325,7 @@ def test_many_awaited_sessions_summarise_at_the_same_time() -> None:
         reports = await asyncio.gather(*(one.compact() for one in made))
         assert [report.outcome for report in reports] == ["applied"] * 4
 
-    asyncio.run(asyncio.wait_for(drill(), 60))
+    asyncio.run(asyncio.wait_for(drill(), LONG))
 
 
 def test_a_report_says_whether_a_turn_was_in_progress() -> None:
@@ -369,7 +370,7 @@ def test_while_a_model_is_asked_nobody_asks_it_a_second_time(kind: str, verb: st
         if len(model.asks) == 1:
             rival = threading.Thread(target=lambda: reports.append(compacted(second)))
             rival.start()
-            rival.join(30)
+            rival.join(LONG)
         return Reply(text=GOOD, usage=Usage(input=1_000, output=100))
 
     def compacted(made: Session) -> Report:
@@ -421,7 +422,7 @@ def test_gathered_compactions_pay_once() -> None:
         assert sorted(one.outcome for one in reports) == ["applied", "deferred", "deferred", "deferred"]
         assert [ask.part for ask in asks] == list(range(1, len(asks) + 1)), "no part is asked for twice"
 
-    asyncio.run(asyncio.wait_for(drill(), 60))
+    asyncio.run(asyncio.wait_for(drill(), LONG))
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "interrupted", "refused"])
@@ -453,7 +454,7 @@ def test_whatever_ends_a_call_the_next_compaction_may_ask(ends: str) -> None:
         assert (await made.compact()).outcome == "applied"
         assert len(model.asks) == 1
 
-    asyncio.run(asyncio.wait_for(drill(), 60))
+    asyncio.run(asyncio.wait_for(drill(), LONG))
 
 
 class SlowStore(MemoryStore):
@@ -466,7 +467,7 @@ class SlowStore(MemoryStore):
     def view(self, key: Key) -> View:
         if self.slow:
             self.inside.set()
-            assert self.free.wait(20)
+            assert self.free.wait(LONG)
         return super().view(key)
 
 
@@ -480,7 +481,7 @@ def test_a_session_that_is_cancelled_again_and_again_in_a_step_is_cancelled_and_
         await made.record(*long_session(60, ask=RULE))
         store.slow = True
         task = asyncio.ensure_future(made.compact(force=True))
-        assert await asyncio.to_thread(store.inside.wait, 20)
+        assert await asyncio.to_thread(store.inside.wait, LONG)
         for _ in range(times):
             task.cancel()
             await asyncio.sleep(0.01)
@@ -491,7 +492,7 @@ def test_a_session_that_is_cancelled_again_and_again_in_a_step_is_cancelled_and_
         assert made.control.history() == []
         assert (await made.compact(force=True)).outcome == "applied"
 
-    asyncio.run(asyncio.wait_for(drill(), 60))
+    asyncio.run(asyncio.wait_for(drill(), LONG))
 
 
 # -- late answers, other lines
@@ -604,4 +605,4 @@ def test_an_async_model_that_is_chosen_in_a_plain_session_is_named_and_nothing_i
         await awaited.record(*long_session(60, ask=RULE))
         assert (await awaited.compact(force=force)).outcome == "applied"
 
-    asyncio.run(asyncio.wait_for(drill(), 60))
+    asyncio.run(asyncio.wait_for(drill(), LONG))

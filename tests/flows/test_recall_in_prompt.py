@@ -15,6 +15,7 @@ from foldmark.events import Event, ToolCall, assistant, injected, result, user
 from foldmark.evidence import EVIDENCE
 from foldmark.overview import HEADING
 from foldmark.preloading import END
+from foldmark.refs import parse
 from foldmark.render import TAG
 from foldmark.seeking import Finding
 from foldmark.store import Store
@@ -294,6 +295,16 @@ def test_the_best_hit_is_cut_to_what_fits_and_worse_ones_never_stand_in_its_plac
     assert "is noted" not in text
     less = session_like(made, {"preload_tokens": 50})
     assert suffix(less) == []
+
+
+def test_a_hit_that_is_cut_stands_under_the_range_of_what_is_left() -> None:
+    lines = [FACT, *(f"Line {at} tells of the ledger and of nothing else that matters." for at in range(5))]
+    made = compacted(user("\n".join(lines)), assistant("Right."), recall={"preload_tokens": 90})
+    made.record(user(ASK))
+    (text,) = suffix(made)
+    quoted = [line.removesuffix("…") for line in text.split("\n") if line.startswith("| ")]
+    first, last = parse(made.request(window=64_000).report.preloaded[0]).lines or (0, 0)
+    assert 1 < len(quoted) == last - first + 1 < len(lines)
 
 
 def test_what_hardly_matches_is_left_out() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from foldmark import MemoryStore, Policy, Session, SQLiteStore, assistant, result, user
 from foldmark.aio import AsyncSession
-from foldmark.events import Event, ToolCall, injected
+from foldmark.events import Event, Text, ToolCall, injected
 from foldmark.evidence import EVIDENCE, quoted, unquoted
 from foldmark.policy import Recall
 from foldmark.profiles import Profile
@@ -278,11 +278,37 @@ def test_lines_of_a_large_result_are_opened_and_gone_on_with() -> None:
     body = "\n".join(f"row {number} of the export" for number in range(9_000))
     session.record(assistant("", ToolCall("c2", "bash", "{}")), result("c2", body, name="bash"))
     _, load = tools(session)
-    assert "[a preview; whole: artifact:8, 9,000 lines]" in load({"ref": "event:8"})
     assert load({"ref": "artifact:8", "lines": "4001-4002"}).split("\n")[1:3] == [
         "| row 4000 of the export", "| row 4001 of the export",
     ]  # fmt: skip
     assert read_on(load, "artifact:8#L100-900") == "\n".join(body.split("\n")[99:900]) + "\n"
+
+
+@pytest.mark.parametrize(("asked", "place"), [({"ref": "event:8"}, 1), ({"call_id": "c2"}, 3)])
+@pytest.mark.parametrize("names", [{}, {"load_tool": "look_up"}])
+def test_a_preview_says_so_first_and_names_the_call_that_opens_the_whole(
+    asked: dict[str, str], place: int, names: dict[str, str]
+) -> None:
+    session = talk(policy=Policy(recall=Recall(**names)))
+    body = "\n".join(f"row {number} of the export" for number in range(9_000))
+    session.record(assistant("", ToolCall("c2", "bash", "{}")), result("c2", body, name="bash"))
+    _, load = tools(session)
+    lines = load(asked).split("\n")
+    assert lines[place].startswith("[event:8, ")
+    assert lines[place + 1] == f'[a preview; the whole, 9,000 lines: {load.name}(ref="artifact:8")]'
+    assert lines[place + 2].startswith("| ")
+    assert lines[-1] == "[next: artifact:8]"
+    assert load({"ref": "artifact:8"}).split("\n")[1] == "| row 0 of the export"
+
+
+def test_each_of_several_bodies_is_named_as_it_is_opened() -> None:
+    session = talk()
+    texts = ["\n".join(f"{word} {number}" for number in range(9_000)) for word in ("otter", "heron")]
+    session.record(Event(role="user", origin="user", parts=tuple(map(Text, texts))))
+    _, load = tools(session)
+    answer = load({"ref": "event:7"})
+    refs = re.findall(r'^\[a preview; the whole, 9,000 lines: session_load\(ref="(.*)"\)\]$', answer, re.MULTILINE)
+    assert [load({"ref": ref, "lines": "2"}).split("\n")[1] for ref in refs] == ["| otter 1", "| heron 1"]
 
 
 def test_many_short_lines_and_many_small_events_are_bounded_with_their_marks() -> None:

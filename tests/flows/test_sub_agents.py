@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sub_agents import LONG, SOON, answers, nested, parent, works
+from sub_agents import SOON, answers, nested, parent, works
 
 from foldmark import MemoryStore, PolicyError, Session, SQLiteStore, ToolCall, assistant, user
 from foldmark.children import (
@@ -21,6 +21,7 @@ from foldmark.children import (
     open_child,
     report_of,
 )
+from waiting import LONG
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -22,6 +22,7 @@ from foldmark.summarizer import Hooks, Limits
 from foldmark.testing import AsyncScriptedModel, FixedClock, ScriptedModel, items_json
 from foldmark.wire import openai_chat
 from making import long_session
+from waiting import LONG
 
 RULE = "Fix the duplicate charges. Never touch the schema."
 GOOD = items_json(
@@ -200,7 +201,7 @@ def test_a_plain_model_that_answers_after_its_time_is_not_heard() -> None:
         free = threading.Event()
 
         def slow(ask: Ask) -> str:
-            free.wait(10)
+            free.wait(LONG)
             return GOOD
 
         summarizer = Summarizer(models=(slow,), limits=Limits(timeout_seconds=0.05))
@@ -220,7 +221,7 @@ def test_events_can_be_recorded_while_a_model_thinks() -> None:
     def recorded(inner: Session) -> str:
         thread = threading.Thread(target=lambda: inner.record(user("By the way: port 8443.")))
         thread.start()
-        thread.join(10)
+        thread.join(LONG)
         assert not thread.is_alive(), "the lock is held while a model thinks"
         return GOOD
 

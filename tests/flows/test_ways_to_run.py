@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from foldmark.hooked import EventHooks
 from foldmark.reports import Attempt, Looked, Raised, Report
 from foldmark.testing import FixedClock, ScriptedModel, items_json
 from making import call, long_session, tool_round
+from waiting import LONG, until
 
 SMALL = {"landing_tokens": 3_000, "trigger_tokens": 6_000, "nothing_below": 3_000}
 GOOD = items_json()
@@ -225,7 +225,7 @@ def test_a_second_refusal_is_heard_and_says_whose_it_is() -> None:
 
 def test_listeners_of_a_refusal_may_wait_for_another_thread_that_uses_the_session() -> None:
     def listen(report: Report) -> None:
-        ThreadPoolExecutor(1).submit(made.peek).result(timeout=20)
+        ThreadPoolExecutor(1).submit(made.peek).result(timeout=LONG)
 
     made = Session("s", policy=Policy.coding(run="manual"), on_report=listen)
     made.record(*long_session(40, 20))
@@ -255,11 +255,10 @@ def test_an_attempt_that_is_broken_off_is_billed_for_its_own_calls_alone() -> No
 
 
 def test_one_past_behind_hooks_is_told_by_one_model_at_a_time() -> None:
-    calls: list[object] = []
+    outcomes: list[str] = []
 
-    def model(ask: object) -> str:
-        calls.append(ask)
-        time.sleep(0.05)
+    def model(ask: object) -> str:  # thinks until all others were told that they need not
+        until(lambda: len(outcomes) == 3)
         return GOOD
 
     store = MemoryStore()
@@ -269,8 +268,9 @@ def test_one_past_behind_hooks_is_told_by_one_model_at_a_time() -> None:
     ]
     sessions[0].record(*long_session(30, 12))
     with ThreadPoolExecutor(4) as pool:
-        outcomes = [one.outcome for one in pool.map(lambda one: one.compact(), sessions)]
-    assert outcomes.count("deferred") == 3
+        list(pool.map(lambda one: outcomes.append(one.compact().outcome), sessions))
+    assert outcomes[:3] == ["deferred"] * 3
+    assert len(sessions[0].control.history()) == 1
 
 
 def test_many_threads_that_record_tell_of_each_work_once() -> None:

@@ -10,8 +10,7 @@ import pytest
 from foldmark import SQLiteStore, StoreError, user
 from foldmark.sqlite.connections import Connections
 from foldmark.store import Key
-
-LONG = 20.0
+from waiting import LONG
 
 
 @pytest.fixture

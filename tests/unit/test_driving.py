@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foldmark import PolicyError, Reply, aio
 from foldmark.asking import Ask
 from foldmark.driving import AnswerTooLate, drive, is_open, place, timed
+from waiting import LONG
 
 Steps = Generator[Ask, Any, Any]
 
@@ -207,13 +208,13 @@ def test_however_often_it_is_cancelled_a_step_ends_and_is_closed_in_a_thread_und
 
     def slow() -> Steps:
         inside.set()
-        assert free.wait(20)
+        assert free.wait(LONG)
         made.note("step is done")
         return (yield from made.steps())
 
     async def drill() -> None:
         task = asyncio.ensure_future(aio.drive(slow(), lock))
-        assert await asyncio.to_thread(inside.wait, 20)
+        assert await asyncio.to_thread(inside.wait, LONG)
         for _ in range(times):
             task.cancel()
             await asyncio.sleep(0.01)
@@ -255,17 +256,24 @@ def test_a_cancelled_call_closes_the_steps_in_a_thread_under_the_lock() -> None:
 
 
 def test_a_loop_that_shuts_down_in_the_middle_of_a_step_lets_it_end() -> None:
-    lock, inside = Lock(), threading.Event()
+    lock, inside, over = Lock(), threading.Event(), threading.Event()
     made = Watched(lock, lambda ask: "fine")
 
     def slow() -> Steps:
         inside.set()
-        threading.Event().wait(0.2)
+        assert over.wait(LONG)
         return (yield from made.steps())
 
+    async def ends() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            over.set()
+
     async def drill() -> None:
+        drill.ends = asyncio.ensure_future(ends())  # type: ignore[attr-defined]
         drill.task = asyncio.ensure_future(aio.drive(slow(), lock))  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(inside.wait, 20)  # and the loop ends, which cancels every task
+        assert await asyncio.to_thread(inside.wait, LONG)  # and the loop ends, which cancels every task
 
     asyncio.run(drill())
     assert drill.task.cancelled()  # type: ignore[attr-defined]
@@ -274,10 +282,19 @@ def test_a_loop_that_shuts_down_in_the_middle_of_a_step_lets_it_end() -> None:
 
 def test_a_time_limit_around_it_becomes_a_timeout_and_nothing_else() -> None:
     lock = Lock()
-    made = Watched(lock, lambda ask: threading.Event().wait(0.3))
+    loop: asyncio.AbstractEventLoop
+    limit: asyncio.Timeout
+
+    def model(ask: Ask) -> str:  # the time is over while it is asked, however late it is asked
+        loop.call_soon_threadsafe(limit.reschedule, 0.0)
+        return str(threading.Event().wait(0.3))
+
+    made = Watched(lock, model)
 
     async def drill() -> None:
-        async with asyncio.timeout(0.05):
+        nonlocal loop, limit
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(None) as limit:
             await aio.drive(made.steps(), lock)
 
     with pytest.raises(TimeoutError):
@@ -290,14 +307,14 @@ def test_a_plain_function_that_returns_something_to_await_is_awaited_within_its_
         await asyncio.sleep(seconds)
         return "awaited"
 
-    def steps(seconds: float) -> Steps:
+    def steps(seconds: float, limit: float) -> Steps:
         try:
-            return (yield Ask(model=lambda ask: later(seconds), timeout_seconds=0.2)).text
+            return (yield Ask(model=lambda ask: later(seconds), timeout_seconds=limit)).text
         except TimeoutError:
             return "timed out"
 
-    assert asyncio.run(aio.drive(steps(0), Lock())) == "awaited"
-    assert asyncio.run(aio.drive(steps(30), Lock())) == "timed out"
+    assert asyncio.run(aio.drive(steps(0, LONG), Lock())) == "awaited"
+    assert asyncio.run(aio.drive(steps(10 * LONG, 0.2), Lock())) == "timed out"
 
 
 # -- one at a time
@@ -332,10 +349,10 @@ def test_of_many_threads_one_has_the_place() -> None:
     start, out, seen = threading.Barrier(8), threading.Barrier(8), []
 
     def run() -> None:
-        start.wait(20)
+        start.wait(LONG)
         with place("crowd") as mine:
             seen.append(mine)
-            out.wait(20)
+            out.wait(LONG)
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:

@@ -24,9 +24,8 @@ from foldmark.seeking import Finding, Found, Piece, Sought
 from foldmark.store import Key
 from foldmark.vectors import Nearest
 from toy_embedder import numbers, toy
+from waiting import LONG
 
-LONG = 60.0
-"""Seconds after which a test gives up what must come."""
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40).filter(lambda many: max(map(abs, many)) > 1e-6)
 
 

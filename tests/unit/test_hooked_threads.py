@@ -15,12 +15,13 @@ import pytest
 from foldmark.errors import PolicyError
 from foldmark.events import Event, assistant, user
 from foldmark.hooked import EventHooks, HookedStore, Landed, hooked
-from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.landing import Line
 from foldmark.memory import MemoryStore
 from foldmark.policy import Policy
 from foldmark.session import Session
 from foldmark.store import Key
+from foldmark.store.forwarding import Forwarding
+from waiting import LONG
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 KEY = Key(session="s")
@@ -55,11 +56,11 @@ def test_an_append_that_comes_back_late_is_told_first_all_the_same() -> None:
     first, second = (Session("s", store=store) for _ in range(2))
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(first.record, user("first"))
-        assert inner.stands.wait(10)
+        assert inner.stands.wait(LONG)
         second.record(user("second"))
         inner.is_passed.set()
-        done.result(10)
-    store.drain(10)
+        done.result(LONG)
+    store.drain(LONG)
     assert told == [1, 2]
 
 
@@ -85,7 +86,7 @@ def test_appends_of_many_threads_are_told_in_the_order_of_the_log() -> None:
             list(pool.map(lambda one: [one.record(user(f"{id(one)} {n}")) for n in range(80)], sessions))
     finally:
         sys.setswitchinterval(before)
-    store.drain(30)
+    store.drain(LONG)
     assert told == list(range(1, 481))
     assert all(at_once)
 
@@ -93,20 +94,20 @@ def test_appends_of_many_threads_are_told_in_the_order_of_the_log() -> None:
 @pytest.mark.parametrize("outer_first", [True, False])
 def test_waiting_for_a_store_waits_for_hooks_that_were_added_to_it_and_the_other_way_round(outer_first: bool) -> None:
     go, told = threading.Event(), list[str]()
-    inner = hooked(MemoryStore(), EventHooks(after=lambda one: (go.wait(10), told.append("inner"))))
-    outer = hooked(inner, EventHooks(after=lambda one: (go.wait(10), told.append("outer"))))
+    inner = hooked(MemoryStore(), EventHooks(after=lambda one: (go.wait(LONG), told.append("inner"))))
+    outer = hooked(inner, EventHooks(after=lambda one: (go.wait(LONG), told.append("outer"))))
     Session("s", store=outer).record(user("a"))
     with pytest.raises(TimeoutError):
         (outer if outer_first else inner).drain(0.01)
     go.set()
-    (inner if outer_first else outer).drain(10)
+    (inner if outer_first else outer).drain(LONG)
     assert sorted(told) == ["inner", "outer"]
 
 
 def test_closing_a_store_waits_for_hooks_that_were_added_to_it() -> None:
     go, told = threading.Event(), list[str]()
     store = hooked(MemoryStore())
-    Session("s", store=hooked(store, EventHooks(after=lambda one: (go.wait(10), told.append("x"))))).record(user("a"))
+    Session("s", store=hooked(store, EventHooks(after=lambda one: (go.wait(LONG), told.append("x"))))).record(user("a"))
     threading.Timer(0.05, go.set).start()
     store.close()
     assert told == ["x"]
@@ -180,7 +181,7 @@ def test_a_hook_that_fails_keeps_no_other_one_and_no_later_append_from_being_tol
     for number in (1, 2):
         line.add(hooks, landed(number))
     line.go()
-    line.drain(10)
+    line.drain(LONG)
     assert told == ["event:1", "event:2"]
     assert caplog.text.count("The hook broken failed") == 2
 
@@ -200,7 +201,7 @@ def test_a_slow_read_hook_of_one_session_lets_the_others_read() -> None:
     def slow(key: Key, event: Event) -> Event:
         if key.session == "slow":
             inside.set()
-            assert go.wait(10)
+            assert go.wait(LONG)
         return event
 
     store = hooked(MemoryStore(), EventHooks(on_read=slow))
@@ -214,13 +215,13 @@ def test_a_slow_read_hook_of_one_session_lets_the_others_read() -> None:
     with ThreadPoolExecutor(2) as pool:
         waits = pool.submit(lambda: store.log(slow_one.key))
         try:
-            assert inside.wait(10)
+            assert inside.wait(LONG)
             for read in reads:
-                pool.submit(read).result(10)
+                pool.submit(read).result(LONG)
             assert not waits.done()
         finally:
             go.set()
-        assert len(waits.result(10)) == 2
+        assert len(waits.result(LONG)) == 2
 
 
 def test_a_hook_may_read_another_session_through_the_same_store() -> None:

@@ -28,7 +28,7 @@ def test_a_hit_by_its_file_shows_the_line_that_names_it(session: Session) -> Non
     session.record(user(f"{FILLER}\nThe fault is in src/main.ts:12.\n{FILLER}"), user("main.tsx is another file."))
     (hit,) = session.search("", files=("main.ts",))
     assert "src/main.ts:12" in hit.snippet
-    assert hit.at == "event:1#L91-91"
+    assert hit.at == "event:1#L89-94"
 
 
 def test_a_long_line_is_shown_where_the_file_stands(session: Session) -> None:
@@ -72,4 +72,4 @@ def test_events_that_say_the_same_are_all_listed(session: Session) -> None:
 def test_limits_that_name_nothing_show_the_first_lines(session: Session) -> None:
     session.record(user("First line.\nSecond line."))
     (hit,) = session.search("", roles=("user",))
-    assert (hit.snippet, hit.at) == ("First line.\nSecond line.", "event:1#L1-1")
+    assert (hit.snippet, hit.at) == ("First line.\nSecond line.", "event:1#L1-2")

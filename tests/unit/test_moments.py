@@ -89,6 +89,20 @@ def test_days_in_words_count_from_now(value: str, first: tuple[int, ...], last: 
     assert found < after
 
 
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [
+        ("Tuesday", 10), ("tuesday", 10), ("Tue", 10), ("tues.", 10), ("Wednesday", 4), ("wed", 4), ("Thu", 5),
+        ("thurs", 5), ("Friday", 6), ("Sat", 7), ("sunday", 8), ("Mon", 9), ("Dienstag", 10), ("mittwoch", 4),
+        ("mardi", 10), ("miércoles", 4), ("miercoles", 4), ("вторник", 10), ("火曜日", 10), ("星期二", 10),
+    ],
+)  # fmt: skip
+def test_the_bare_name_of_a_day_is_the_last_one_before_today(value: str, day: int) -> None:
+    first = datetime(2026, 3, day, tzinfo=UTC).timestamp()
+    assert moment(value, "at", now=NOW) == first
+    assert moment(value, "at", now=NOW, end=True) == pytest.approx(first + DAY, abs=2 * INSTANT)
+
+
 @pytest.mark.parametrize(("value", "back"), [("3d", 3 * DAY), ("12h ago", DAY / 2), ("2 days ago", 2 * DAY)])
 @pytest.mark.parametrize("end", [False, True])
 def test_a_stretch_back_is_exact(value: str, back: float, end: bool) -> None:

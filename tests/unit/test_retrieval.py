@@ -179,7 +179,7 @@ def test_a_hit_names_speaker_date_and_the_very_lines() -> None:
     store = recorded(msgspec.structs.replace(user(text), time=1_700_000_000.0))
     (hit,) = search(store, "walrus bath")
     assert (hit.speaker, hit.date) == ("user", "2023-11-14T22:13:20Z")
-    assert hit.at == "event:1#L30-31"
+    assert hit.at == "event:1#L28-31"
     assert "the walrus sleeps\nin the bath" in hit.snippet
     assert len(hit.snippet) <= SNIPPET_CHARACTERS + 2
 
@@ -191,7 +191,7 @@ def test_a_hit_in_a_body_points_into_its_artifact() -> None:
     context = store.context(MAIN, [event])
     store.append(MAIN, context.new, head=0, pieces=pieces([Reading(context.new[0], "a\nb\nwalrus\nc")]), now=1.0)
     (hit,) = search(store, "walrus")
-    assert parse(hit.at) == Ref("artifact", "1", lines=(3, 4))
+    assert parse(hit.at) == Ref("artifact", "1", lines=(1, 4))
 
 
 def test_the_snippet_of_a_long_line_is_the_stretch_that_matched() -> None:

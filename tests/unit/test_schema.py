@@ -54,7 +54,7 @@ def test_every_command_refuses_a_database_of_another_program(tmp_path: Path, wor
     path = tmp_path / "cookies.db"
     another(path, OTHERS["a table"])
     before = files(tmp_path)
-    asked = words.replace("TRANSCRIPT", str(tmp_path / "talk.json")).split(" ")
+    asked = [word.replace("TRANSCRIPT", str(tmp_path / "talk.json")) for word in words.split(" ")]
     done = CliRunner().invoke(app, [*asked, "--db", str(path)])
     assert done.exit_code == 2, done.output
     assert "cookies.db: a database of another program" in done.stderr

@@ -19,9 +19,8 @@ from foldmark.store import Key, Store, Work
 from foldmark.testing import FixedClock, ScriptedModel
 from foldmark.worker.calls import Calls
 from foldmark.worker.job import BrokenOff, Job, drive
+from waiting import LONG, until
 
-LONG = 60.0
-"""Seconds after which a test gives up what must come."""
 SHORT = 1 / 32  # seconds, and exact: sums of it are what they should be
 WORK = Work(key=Key(session="s"), wanted=9, done=0, token=1)
 
@@ -58,15 +57,6 @@ def asking(*models: Any, timeout: float = 60.0) -> Generator[Ask, Any, list[Any]
         except Exception as error:
             out.append(error)
     return out
-
-
-def until(true: Callable[[], object]) -> None:
-    """Waits for what another thread does. Raises TimeoutError where it never comes."""
-    end = time.monotonic() + LONG
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError
-        time.sleep(0.001)
 
 
 def driven(steps: Generator[Ask, Any, Any], work: Job, calls: Calls | None = None) -> Any:

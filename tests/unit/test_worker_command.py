@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from foldmark.cli.worker_command import _Bell, _signals
-
-LONG = 60.0
+from waiting import LONG
 
 
 class Finalised:

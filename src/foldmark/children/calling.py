@@ -57,8 +57,22 @@ def call_of(session: Session, call: ToolCall | str) -> Call:
     if event is None:
         said = f"The call {call_id!r} was made under {newest.key!r}, which {key.scope!r} does not see."
         raise NotFound(call_id, said)
-    made = next(one for one in event.calls if one.id == call_id)
-    return Call(made=OpenCall(event.seq, made, key=event.key), holder=event.session, name=_name(event, call_id))
+    return _call(event, next(one for one in event.calls if one.id == call_id))
+
+
+def call_at(session: Session, call_id: str, place: str) -> Call | None:
+    """The call of that id that stands at a place of the log (`Call.place`); None where the session is not shown it."""
+    try:
+        event = session.store.event(session.key, place.partition(".")[0])
+    except NotFound:
+        return None
+    made = next((one for one in event.calls if one.id == call_id), None)
+    return _call(event, made) if made else None
+
+
+def _call(event: Event, made: ToolCall) -> Call:
+    name = _name(event, made.id)
+    return Call(made=OpenCall(event.seq, made, key=event.key), holder=event.session, name=name)
 
 
 def answer_of(session: Session, call: Call) -> Event | None:
@@ -80,8 +94,7 @@ def answer_of(session: Session, call: Call) -> Event | None:
 
 def is_only(session: Session, call: Call) -> bool:
     """Whether the id is used under the key of this call alone: no call under another key, seen or not, has it."""
-    log = session.store.log(msgspec.structs.replace(session.key, scope="", sees="all"))
-    return all(event.key == call.made.key for event in log if _name(event, call.made.call.id))
+    return session.store.context(session.key, ()).calls.of(call.made.call.id).keys() == {call.made.key}
 
 
 def _name(event: Event, call_id: str) -> str:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
 from foldmark.aio import AsyncSession
+from foldmark.children.beginning import TAKEN
+from foldmark.children.calling import Call, answer_of, call_at, call_of, is_only
 from foldmark.children.checking import inner
 from foldmark.children.reporting import ended_of
 from foldmark.children.telling import Outcome
+from foldmark.errors import NotFound
 from foldmark.reach import children_seen
 from foldmark.session import Session
-from foldmark.store import OpenCall, SessionInfo
+from foldmark.store import SessionInfo
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True):
-    """A sub-agent: its `session`, the id of the `call` that started it and the seq where that was `made` (0: not
-    known), how it ended (None: it has no end yet), its `events` (a count), and the seq where the call was `answered`
-    (0: not yet)."""
+    """A sub-agent: its `session`, the id of the `call` that started it and the seq where that was `made`, how it ended
+    (None: it has no end yet), its `events` (a count), and the seq where the call was `answered` (0: not yet). An
+    imported one whose id calls under several keys have is of nobody knows which: both seqs are 0."""
 
     session: str
     call: str
@@ -32,17 +35,25 @@ def children_of(session: Session | AsyncSession) -> list[Child]:
     """The sub-agents that calls of the session started, by where they were started; those of inherited calls too. A
     scope sees those whose call it sees. Sub-agents of sub-agents are theirs."""
     session = inner(session)
-    key, calls = session.key, session.store.context(session.key, ()).calls
-    mine = children_seen(session.store, key)
-    return sorted((_child(info, calls) for info in mine), key=lambda child: (child.made, child.session))
+    mine = [_child(session, info) for info in children_seen(session.store, session.key)]
+    return sorted(mine, key=lambda child: (child.made, child.session))
 
 
-def _child(info: SessionInfo, calls: Mapping[str, OpenCall]) -> Child:
-    call = calls.get(info.parent_call)
-    is_newest = call is not None and info.parent_seq in (0, call.seq)
-    ended = ended_of(info)
+def _child(session: Session, info: SessionInfo) -> Child:
+    call, ended = _call(session, info), ended_of(info)
+    answer = answer_of(session, call) if call else None
     return Child(
-        session=info.session, call=info.parent_call, made=info.parent_seq or (call.seq if call else 0),
-        outcome=ended.outcome if ended else None, events=info.head,
-        answered=call.answered if call and is_newest else 0,
+        session=info.session, call=info.parent_call, made=call.made.seq if call else info.parent_seq,
+        outcome=ended.outcome if ended else None, events=info.head, answered=answer.seq if answer else 0,
     )  # fmt: skip
+
+
+def _call(session: Session, info: SessionInfo) -> Call | None:
+    """The call that started a sub-agent. Of an imported one that nobody opened yet only the id is known: None where
+    calls under several keys have it."""
+    if place := info.meta.get(TAKEN) or (str(info.parent_seq) if info.parent_seq else ""):
+        return call_at(session, info.parent_call, place)
+    with suppress(NotFound):
+        newest = call_of(session, info.parent_call)
+        return newest if is_only(session, newest) else None
+    return None

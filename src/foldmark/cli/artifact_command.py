@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from foldmark.cli.commands import App
+from foldmark.cli.commands import App, Commands
 from foldmark.cli.endings import told as ended
 from foldmark.cli.options import AsJson
 from foldmark.cli.output import print_chosen
@@ -36,6 +36,7 @@ from foldmark.opening import (
 Look = Stat | Page | Matches | Answer | Sample
 artifact = App(
     name="artifact",
+    cls=Commands,
     help="Look into a big result piece by piece: what it is, its lines, a search, a query, a sample of a table.",
     no_args_is_help=True,
     add_completion=False,
@@ -144,11 +145,17 @@ def artifact_table(
     take: Annotated[Take, typer.Option("--take", help="spread (evenly over all), first or last.")] = "spread",
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", help="A condition: status=failed, name~smith, price>=10; repeatable, all must hold."),
+        typer.Option(
+            "--where",
+            metavar="TEST",
+            help="A condition: status=failed, name~smith, price>=10; repeatable, all must hold.",
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", help="A column to show; repeatable (a model's tool: columns); default: all."),
+        typer.Option(
+            "--column", metavar="NAME", help="A column to show; repeatable (a model's tool: columns); default: all."
+        ),
     ] = None,
     *,
     place: ScopedPlace,

@@ -17,12 +17,14 @@ from foldmark.retention import Expired, PolicyOf, expire, kept_policy
 
 
 def gc(
-    days: Annotated[float, typer.Option("--days", help="Only orphaned bodies older than this.", min=0)] = 1.0,
+    days: Annotated[
+        float, typer.Option("--days", help="Of bodies without an event only those older than so many days.", min=0)
+    ] = 1.0,
     session_days: Annotated[
         float | None,
         typer.Option(
             "--session-days",
-            help="Erase all sessions without an event for so long; default: as the policy kept with each says.",
+            help="Erase all sessions without an event for so many days; default: as the policy kept with each says.",
             min=0,
         ),
     ] = None,

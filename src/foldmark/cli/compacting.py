@@ -27,15 +27,20 @@ from foldmark.summarizer import Summarizer
 from foldmark.tokens import count
 from foldmark.wire import by_name
 
+_WORTH_TOKENS = 1_200
+"""Of so much above the static prefix half is a target that a policy takes, and a record has room in it."""
+
 
 class Compaction(msgspec.Struct, frozen=True):
-    """What `compact` did: the JSON contract, and the values to print."""
+    """What `compact` did: the JSON contract, and the values to print. `due_target` is a target for which it would have
+    been due, where it was not."""
 
     contract: dict[str, Any]
     session: Any
     request: Any
     entries: list[Entry]
     expected: tuple[int, str]
+    due_target: int | None
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +135,8 @@ def _done(place: Place, opened: Session, asked: Asked, brought: Brought, form: A
         write_whole(asked.out, payload_bytes(payload))
     found = opened.explain()
     contract = _contract(place, opened, made, found, brought, asked)
-    return Compaction(contract, opened, made, found, opened.next_compaction())
+    aim = due_target(made.tokens.total, made.tokens.static) if made.report.outcome == "not_due" else None
+    return Compaction(contract, opened, made, found, opened.next_compaction(), aim)
 
 
 def _requested(opened: Session, asked: Asked, form: Any) -> Request:
@@ -211,6 +217,13 @@ def idle(upto: str, outcome: str, force: bool) -> list[str]:
     if not upto or force or outcome != "not_due":
         return []
     return [f"Nothing was due, so --upto {upto} has no effect; --force compacts up to there all the same."]
+
+
+def due_target(size: int, static: int) -> int | None:
+    """A target for which a request of this size is due: about half of what stands above the static prefix. None where
+    there is next to nothing to make smaller."""
+    above = size - static
+    return (static + above // 2) // 100 * 100 if above >= _WORTH_TOKENS else None
 
 
 def _call(call: Call) -> dict[str, Any]:

@@ -8,17 +8,43 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from foldmark import doctor
+from foldmark.cli.endings import told
 from foldmark.cli.files import check_out, part_beside, read_bytes
-from foldmark.cli.terminal import say, say_json
+from foldmark.cli.options import AsJson, Format, Transcript
+from foldmark.cli.terminal import say, say_json, whoever_reads
 from foldmark.errors import PolicyError
 
 OK, PROBLEMS = 0, 3
 _PLACES, _CHANGES = 5, 20
+
+
+def doctor_(
+    transcript: Transcript,
+    repair: Annotated[
+        Path | None, typer.Option("--repair", help="Write a working copy in the same format here.")
+    ] = None,
+    without_thinking: Annotated[
+        bool, typer.Option("--without-thinking", help="Leave all thinking out of the copy.")
+    ] = False,
+    window: Annotated[
+        int | None, typer.Option("--window", help="Measure the whole against this window, in tokens.")
+    ] = None,
+    format: Format = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Find what a provider would refuse in a transcript and what will go wrong soon; exit code 3 when there is any."""
+    with told(as_json):
+        code, said = check(
+            transcript, repair=repair, without_thinking=without_thinking, window=window, format=format, as_json=as_json
+        )
+    whoever_reads(lambda: tell(said))
+    raise typer.Exit(code)
 
 
 def check(

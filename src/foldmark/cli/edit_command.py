@@ -1,4 +1,4 @@
-"""`foldmark edit` and `undo`: a person's changes to a record. Knows nothing of how a version is written."""
+"""`foldmark edit` and `undo`: a person's changes to a checkpoint. Knows nothing of how a version is written."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ from foldmark.reports import Report
 from foldmark.session import Session
 
 _FIELDS = ", ".join(FIELDS)
+_PIN = "Show this event verbatim from now on; repeatable."
+_UNPIN = "Cover this event again from now on; repeatable."
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
+        metavar="FIELD=TEXT",
         help=f'field="text" takes the place of all that the field tells; again for more items, field= empties it. '
         f"Fields: {_FIELDS}.",
     ),
@@ -37,22 +40,22 @@ Sets = Annotated[
 def edit(
     set_: Sets = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="The narrative as `foldmark edit` prints it, changed; or - for input.")
+        Path | None, typer.Option("--file", help="What `foldmark edit` printed, changed; - for standard input.")
     ] = None,
-    pin: Annotated[list[str] | None, typer.Option("--pin", help="Show this event verbatim, from now on.")] = None,
-    unpin: Annotated[list[str] | None, typer.Option("--unpin", help="Cover this event again, from now on.")] = None,
-    author: Annotated[str, typer.Option("--author", help="Whose hand it is; stands in the record.")] = "",
+    pin: Annotated[list[str] | None, typer.Option("--pin", metavar="REF", help=_PIN)] = None,
+    unpin: Annotated[list[str] | None, typer.Option("--unpin", metavar="REF", help=_UNPIN)] = None,
+    author: Annotated[str, typer.Option("--author", help="Who changes it; stands in the checkpoint.")] = "",
     *,
     place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
-    """Change what the newest record tells, never its facts. Without a change it prints what is told, for --file."""
+    """Change what the newest checkpoint tells, never its facts. Without a change it prints what is told, for --file."""
     with told(as_json):
         opened = place.open()
         newest = next(iter(opened.control.history()[-1:]), None)
         if newest is None or not newest.boundary:
             also = f", or `foldmark pin {pin[0]}` for the next one" if pin else ""
-            raise PolicyError(f"Session {opened.name!r} has no record to edit yet: compact first{also}.")
+            raise PolicyError(f"Session {opened.name!r} has no checkpoint to edit yet: compact first{also}.")
         report = _edited(opened, newest, set_ or (), file, pin or (), unpin or (), author)
         if report is None:
             print(json.dumps(narrative_json(newest), ensure_ascii=True, indent=2))
@@ -128,7 +131,7 @@ def _edited(
     """Make the version that is asked for; None: nothing is. The record that a file was printed from must still be the
     newest (StaleBoundary)."""
     if sets and file:
-        raise PolicyError("--set and --file both say what the record tells: name one of them.")
+        raise PolicyError("--set and --file both say what the checkpoint tells: name one of them.")
     if not (sets or file or pin or unpin):
         if author:
             raise PolicyError("--author says whose change it is: name one with --set, --file, --pin or --unpin.")

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from foldmark.cli.embedders import EmbedderName, embedder_of
+from foldmark.cli.embedders import FORMS, OPTION, embedder_of
 from foldmark.cli.endings import told
 from foldmark.cli.options import AsJson
 from foldmark.cli.place import Place
@@ -32,7 +32,7 @@ class Made(NamedTuple):
 
 
 def embed(
-    embedder: EmbedderName = "minilm",
+    embedder: Annotated[str, typer.Option(OPTION, help=f"Whose vectors: {FORMS}.")] = "minilm",
     all: Annotated[bool, typer.Option("--all", help="All sessions of the database; default: one.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", help="How many pieces at most, the oldest first; default: all.", min=1)

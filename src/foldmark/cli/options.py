@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from foldmark.cli.summarizers import HELP as SUMMARIZER_HELP
 from foldmark.errors import PolicyError
 from foldmark.policy import PRESETS
 from foldmark.wire import VARIANTS, WIRES
@@ -25,7 +24,7 @@ SessionId = Annotated[
     str,
     typer.Option(
         "--session",
-        help="Session id, or how only one begins; default: the transcript's, else the newest.",
+        help="Session id, or how only one begins; default: the newest, or a transcript's own.",
     ),
 ]
 ScopeKey = Annotated[
@@ -61,22 +60,45 @@ def window_of(asked: int | None) -> int | None:
     return asked
 
 
-Target = Annotated[int | None, typer.Option("--target", help="Size of the whole next request, in tokens.")]
+Target = Annotated[
+    int | None,
+    typer.Option(
+        "--target",
+        help="Size to aim at for the whole next request, in tokens: a larger one is due. `compact` keeps it with the "
+        "session.",
+    ),
+]
 Focus = Annotated[
-    str, typer.Option("--focus", help="What matters now: its words raise what belongs to it; it chooses nothing.")
+    str,
+    typer.Option(
+        "--focus", help="What matters now, in words: what shares them is told first. What goes does not depend on it."
+    ),
 ]
 Upto = Annotated[
     str,
     typer.Option(
         "--upto",
-        help="What goes once it is due, or with --force: whole rounds up to this event (event:120); default: all but "
-        "the policy's tail.",
+        help="Cover whole rounds up to this event (event:120) at most, when one is due or with --force; default: all "
+        "but the policy's tail.",
     ),
 ]
-Wire = Annotated[str, typer.Option("--wire", help=f"{WIRE_NAMES}; default: the transcript's own.")]
-Format = Annotated[str, typer.Option("--format", help="Transcript format, or auto.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Unknown records are errors.")]
-SummarizerName = Annotated[str, typer.Option("--summarizer", help=SUMMARIZER_HELP)]
+Wire = Annotated[
+    str,
+    typer.Option(
+        "--wire", help=f"Form of the request: {WIRE_NAMES}; default: that of the last request or of the transcript."
+    ),
+]
+Format = Annotated[
+    str, typer.Option("--format", help="Transcript format, or auto; a wrong one is answered with the list.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Unknown records in the transcript are errors; default: notes.")]
+SummarizerName = Annotated[
+    str,
+    typer.Option(
+        "--summarizer",
+        help="Who writes the narrative: openai:NAME, anthropic:NAME or gguf:FILE; several with commas are a chain.",
+    ),
+]
 SummaryWindow = Annotated[
     int | None, typer.Option("--summary-window", help="Context window of the summary model in tokens.")
 ]

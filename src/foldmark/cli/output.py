@@ -15,7 +15,7 @@ from foldmark.cli.place import Database, Place, whose
 from foldmark.cli.terminal import Terminal, terminal, visible
 from foldmark.drafts import Request
 from foldmark.errors import PolicyError
-from foldmark.events import Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
+from foldmark.events import Artifact, Event, Image, Opaque, Paste, Reasoning, Text, ToolCall, ToolResult
 from foldmark.kinds.base import plural
 from foldmark.refs import artifact_ref, compaction_ref, event_ref
 from foldmark.reports import Attempt, Entry
@@ -74,7 +74,7 @@ def event_text(event: Event, *, limit: int = 0, session: str = "") -> str:
 
     who = event.role if event.origin in ("user", "agent", "tool", "control") else f"{event.role}, injected"
     ref = f"[{event_ref(event.seq, session)}] " if event.seq else ""
-    lines = [f"{ref}{who}"]
+    lines = [f"{ref}{who}", *(_whole(event, one, session) for one in event.artifacts)]
     for part in event.parts:
         match part:
             case Text(text=text) | ToolResult(text=text) | Paste(text=text):
@@ -87,11 +87,15 @@ def event_text(event: Event, *, limit: int = 0, session: str = "") -> str:
                 lines.append(f"(image {kind or url})")
             case Opaque(provider=provider, raw=raw):
                 lines.append(f"({provider} {cut(json.dumps(raw, ensure_ascii=False, default=str))})")
-    lines += [
-        f"(whole body: {artifact_ref(event.seq, a.number, session)}, {plural(a.lines, 'line')})"
-        for a in event.artifacts
-    ]
     return "\n".join(line for line in lines if line)
+
+
+def _whole(event: Event, artifact: Artifact, session: str) -> str:
+    """What of an event stands outside, and the command that shows it."""
+    opened = f"foldmark load {artifact_ref(event.seq, artifact.number, session)}"
+    if artifact.kind == "image":
+        return f"(an image; {opened} opens it)"
+    return f"(a preview; {opened} shows the whole, {plural(artifact.lines, 'line')})"
 
 
 def log_text(events: Sequence[Event]) -> str:
@@ -150,10 +154,12 @@ def print_sessions(place: Database, rows: Sequence[dict[str, Any]]) -> None:
     for column in ("session", "kind", "events", "title"):
         table.add_column(column, justify="right" if column == "events" else "left")
     for row in rows:
-        table.add_row(
-            cell(row["session"]), row["kind"], f"{row['events']:,}", cell(" ".join(row["title"].split())[:60])
-        )
+        title = "(damaged)" if row["damaged"] else " ".join(row["title"].split())[:60]
+        table.add_row(cell(row["session"]), row["kind"], f"{row['events']:,}", cell(title))
     terminal().print(table)
+    for row in rows:
+        if row["damaged"]:
+            terminal(errors=True).tell(f"foldmark: session {row['session']!r}: {row['damaged']}", "yellow")
 
 
 def print_compaction(done: Any) -> None:
@@ -168,6 +174,8 @@ def print_compaction(done: Any) -> None:
     if facts["reason"]:
         out.tell(f"why: {facts['reason']}")
     sizes = facts["tokens"]
+    if aim := done.due_target:
+        out.tell(f"now: --target {aim} makes it due (about half of it); `foldmark plan --target {aim}` shows it first")
     out.tell(
         f"request: system and tools {sizes['static']:,} · checkpoint {sizes['checkpoint']:,} · tail {sizes['tail']:,}"
     )

@@ -14,7 +14,7 @@ from foldmark.cli.files import check_database
 from foldmark.cli.options import DEFAULT_DB, Db, ScopeKey, ScopeSees, SessionId
 from foldmark.embedding import Embedder
 from foldmark.errors import NotFound, PolicyError
-from foldmark.policy import PRESETS, Policy
+from foldmark.policy import Policy
 from foldmark.reports import Observer
 from foldmark.session import Session
 from foldmark.sqlite import SQLiteStore
@@ -56,6 +56,7 @@ class Database:
                 "parent": info.parent or None,
                 "title": info.title,
                 "updated": info.updated,
+                "damaged": info.damaged or None,
             }
             for info in self.store().sessions(TENANT, USER)
         ]
@@ -106,8 +107,9 @@ class Place(Database):
         known = {info.session: info for info in self.store().sessions(TENANT, USER)}
         if not known:
             raise NotFound(str(self.db), self.nothing)
-        lines = [n for n, info in known.items() if info.kind != "child" and not info.meta.get("branch")]
-        name = self.session or (lines or list(known))[0]
+        whole = {n: info for n, info in known.items() if not info.damaged}
+        lines = [n for n, info in whole.items() if info.kind != "child" and not info.meta.get("branch")]
+        name = self.session or (lines or list(whole) or list(known))[0]
         if not self.session and len(known) > 1:
             self.chosen = f"session {name}, the newest of {len(known)}; --session names another"
         return known[name if name in known else self._begun(name, list(known))]
@@ -214,7 +216,10 @@ def targeted(policy: Policy, target: int | None) -> Policy:
 
 
 def read_policy(name: str) -> Policy:
-    """A preset by name, or a TOML file."""
-    if name in PRESETS or not name.endswith(".toml"):
-        return Policy.preset(name)
+    """A preset by name, or a TOML file. Raises PolicyError."""
+    if not name.endswith(".toml"):
+        try:
+            return Policy.preset(name)
+        except PolicyError as error:
+            raise PolicyError(f"{error} The name of a policy file ends in .toml.") from error
     return Policy.from_toml(Path(name).read_text(encoding="utf-8"))

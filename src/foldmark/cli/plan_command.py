@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foldmark.cli.compacting import idle, money_json
+from foldmark.cli.compacting import due_target, idle, money_json
 from foldmark.cli.endings import told
 from foldmark.cli.options import AsJson, Focus, PolicyName, Reading, Target, Upto, Window, Writer, window_of
 from foldmark.cli.place import Place, ScopedPlace, aimed, read_policy, remembered, targeted, whose
@@ -86,7 +86,8 @@ def plan(
     if as_json:
         say_json(contract(opened.key, found, coming, unused))
     else:
-        _print(opened.key, found, coming, unused, ids=ids)
+        smaller = due_target(found.sent, opened.peek().tokens.static) if coming else None
+        _print(opened.key, found, coming, unused, smaller, ids=ids)
 
 
 def preview(
@@ -180,11 +181,15 @@ def _asks(asks: Asks | None) -> dict[str, Any] | None:
 # -- readable text
 
 
-def _print(key: Key, found: Plan, coming: tuple[int, str] | None, unused: Sequence[str], *, ids: bool) -> None:
+def _print(
+    key: Key, found: Plan, coming: tuple[int, str] | None, unused: Sequence[str], smaller: int | None, *, ids: bool
+) -> None:
     say(f"session {whose(key)}")
     say(str(found))
     if coming:
-        say(f"next     a compaction is due near {coming[0]:,} tokens ({coming[1]}); --force shows one now")
+        half = f"--target {smaller} shows one to about half the size; " if smaller else ""
+        say(f"now      {half}--force shows one whatever the size")
+        say(f"next     a compaction is due near {coming[0]:,} tokens ({coming[1]})")
     for line in unused:
         say(f"note     {line}")
     if ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from foldmark import moments
 from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
-from foldmark.cli.nothing_found import nothing_found
+from foldmark.cli.nothing_found import nothing_found, when
 from foldmark.cli.options import AsJson
 from foldmark.cli.output import print_chosen, print_scope
 from foldmark.cli.place import ScopedPlace
@@ -21,7 +22,9 @@ from foldmark.reports import Looked, Observation
 from foldmark.retrieval import Hit
 from foldmark.seeking import ROLES, Where
 
-_WHEN = "A date or time (2026-03-01, 2026-03, 2026-03-01T14:30, UTC), today, yesterday, 3d, 12h ago or last week."
+_WHEN = "A date or time (2026-03-01, 2026-03, 2026-03-01T14:30, UTC), yesterday, 3d, 12h ago, last week, last Tuesday."
+_DATE = re.compile(r"\d{4}(?:\d{4})?(?!\d)")
+"""What begins so says itself which moment it is."""
 
 
 def search(
@@ -40,16 +43,21 @@ def search(
     ] = "session",
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", help="Who speaks: user, assistant, tool, injected or system; may be repeated."),
+        typer.Option(
+            "--role", metavar="ROLE", help="Who speaks: user, assistant, tool, injected or system; repeatable."
+        ),
     ] = None,
     tool: Annotated[
-        list[str] | None, typer.Option("--tool", help="Calls and results of this tool (* for any letters); repeatable.")
+        list[str] | None,
+        typer.Option("--tool", metavar="NAME", help="Calls and results of this tool (* for any letters); repeatable."),
     ] = None,
     file: Annotated[
-        list[str] | None, typer.Option("--file", help="What names this path, or its last parts; repeatable.")
+        list[str] | None,
+        typer.Option("--file", metavar="PATH", help="What names this path, or its last parts; repeatable."),
     ] = None,
     branch: Annotated[
-        list[str] | None, typer.Option("--branch", help="Events with this key, and all below it; repeatable.")
+        list[str] | None,
+        typer.Option("--branch", metavar="KEY", help="Events with this key, and all below it; repeatable."),
     ] = None,
     since: Annotated[str, typer.Option("--since", help=f"{_WHEN} What has no date is left out.")] = "",
     until: Annotated[str, typer.Option("--until", help="The same, to its end.")] = "",
@@ -68,7 +76,8 @@ def search(
         opened = place.open(embedder=chosen, observer=seen.append)
         hits = opened.search(words, limit=limit, where=where, **limits)
         vain = [] if hits or as_json else nothing_found(opened, words, where, limits)
-    for note in (note_of(chosen), *(one.remark for one in seen if isinstance(one, Looked))):
+    taken = [said_of("--since", since, limits), said_of("--until", until, limits)]
+    for note in (note_of(chosen), *taken, *(one.remark for one in seen if isinstance(one, Looked))):
         if note:
             terminal(errors=True).tell(f"note: {note}", "yellow")
     if as_json:
@@ -100,6 +109,12 @@ def moment(text: str, option: str, *, end: bool = False, now: float | None = Non
     """A date, time or stretch back from now (today, yesterday, 3d) in Unix seconds: its beginning, or its `end`. None
     for no text. Raises PolicyError."""
     return moments.moment(text, option, now=time.time() if now is None else now, end=end)
+
+
+def said_of(option: str, text: str, limits: dict[str, Any]) -> str:
+    """Which moment was taken for what is no plain date; empty for one, and where nothing was said."""
+    found = limits.get(option.removeprefix("--"))
+    return "" if found is None or _DATE.match(text.strip()) else f"{option} {text!r} is {when(found)}"
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:

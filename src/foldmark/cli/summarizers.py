@@ -1,21 +1,18 @@
-"""The summary model that a command names, as `openai:NAME`, `anthropic:NAME` or `gguf:FILE`. Knows nothing of sessions.
+"""The summary model that a command names, as `openai:NAME`, `anthropic:NAME` or `gguf:FILE`.
 
-Keys and addresses come from the environment, as the SDKs read them (OPENAI_API_KEY, OPENAI_BASE_URL,
-ANTHROPIC_API_KEY).
+Knows nothing of sessions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from foldmark import models
-from foldmark.errors import PolicyError, needs_extra
+from foldmark.cli.clients import client
+from foldmark.errors import PolicyError
 from foldmark.summarizer import Summarizer
-
-HELP = "Who writes the narrative: openai:NAME, anthropic:NAME or gguf:FILE; several with commas are a chain."
 
 
 def summarizer_of(text: str, window: int | None = None) -> Summarizer | None:
@@ -48,18 +45,6 @@ def _gguf(which: str, options: dict[str, Any]) -> Any:
     if not Path(which).is_file():
         raise PolicyError(f"--summarizer gguf:{which}: there is no such file.")
     return models.gguf(which, **options)
-
-
-def client(package: str, name: str, option: str = "--summarizer") -> Any:
-    """A client as its environment variables say. Raises PolicyError, which names the option that wants it."""
-    try:
-        module = import_module(package)
-    except ImportError as error:
-        raise PolicyError(needs_extra(f"{option} {package}:… needs {package}'s SDK", package)) from error
-    try:
-        return getattr(module, name)()
-    except Exception as error:
-        raise PolicyError(f"{option} {package}:… cannot be used: {str(error).splitlines()[0][:200]}") from error
 
 
 _MAKERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {"openai": _openai, "anthropic": _anthropic, "gguf": _gguf}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import os
 import signal
 import sys
@@ -75,6 +76,20 @@ def whoever_reads(tell: Callable[[], None]) -> None:
         tell()
 
 
+class Logged(logging.Handler):
+    """What the package logs, on standard error. Where code that it called raised something to end a program (a model's
+    code may), a sentence says so: a trace is for faults."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or isinstance(error, Exception):
+            text = self.format(record)
+        else:
+            text = f"{record.getMessage()} What it called raised {error!r}, which is to end a program."
+        with contextlib.suppress(OSError, ValueError):
+            terminal(errors=True).tell(text, "yellow")
+
+
 def run(command: Callable[[], None]) -> NoReturn:
     """Run a command and end with its exit code, so that no encoding and no closed pipe (`foldmark show | head`) ends in
     a traceback, nor an output that takes no more. A reader that closed the pipe read what was asked for: that is no
@@ -83,6 +98,7 @@ def run(command: Callable[[], None]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
+    logging.getLogger("foldmark").addHandler(Logged(logging.WARNING))
     code: Any = 0
     try:
         code = _code_of(command)

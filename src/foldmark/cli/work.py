@@ -16,7 +16,7 @@ from foldmark.cli.files import read_bytes
 from foldmark.cli.options import Reading
 from foldmark.cli.place import Place, read_policy, remembered
 from foldmark.drafts import Request, payload_bytes
-from foldmark.errors import NotFound, WireError
+from foldmark.errors import NotFound, PolicyError, WireError
 from foldmark.events import to_json
 from foldmark.importing import Brought, bring_in
 from foldmark.originals import whole
@@ -24,7 +24,7 @@ from foldmark.policy import Policy
 from foldmark.redact import redact_json, redact_value, redactor
 from foldmark.refs import event_ref
 from foldmark.session import Session
-from foldmark.wire import by_name
+from foldmark.wire import Wire, by_name
 
 
 def read_transcript(path: Path, reading: Reading, place: Place) -> importers.Imported:
@@ -128,13 +128,21 @@ def next_request(opened: Session, wire: str) -> Request:
 def export_session(opened: Session, wire: str, *, raw: bool) -> tuple[str, list[str]]:
     """The whole log with every result in full, as JSON lines of events or as one payload of a wire; and what that wire
     cannot carry."""
+    form = None if wire == "events" else _wire(wire)
     redact = redactor(opened.store.context(opened.key, ()).secret, not raw)
     events = [whole(event, opened.artifacts, opened.key.tenant) for event in opened.store.log(opened.key)]
-    if wire == "events":
+    if form is None:
         return "".join(_redacted_event(to_json(event).decode(), redact) + "\n" for event in events), []
-    form = by_name(wire)
     payload = form.write(opened.system, opened.tools, [event for event in events if event.role != "control"])
     return _redacted_event(payload_bytes(payload).decode(), redact) + "\n", form.lost(events)
+
+
+def _wire(name: str) -> Wire:
+    """Raises PolicyError, which names the one more form that an export takes."""
+    try:
+        return by_name(name)
+    except PolicyError as error:
+        raise PolicyError(f"{error} The default, events, writes JSON lines.") from error
 
 
 def _redacted_event(text: str, redact: Callable[[str], str]) -> str:

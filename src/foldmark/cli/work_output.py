@@ -40,13 +40,23 @@ class Speaker:
 
     def __init__(self, as_json: bool, *, every: bool) -> None:
         self._json, self._every, self._lock = as_json, every, threading.Lock()
-        self.count = self.failed = 0
+        self.count = 0
+        self._failed: set[tuple[str, str]] = set()
+
+    @property
+    def failed(self) -> int:
+        """How many scopes there are whose last attempt failed."""
+        return len(self._failed)
 
     def hear(self, report: Report) -> None:
         """Of reports that were not due nothing is printed, unless `every`."""
+        scope = (report.session, report.scope)
         with self._lock:
             self.count += report.outcome in COMMITTED
-            self.failed += report.outcome == "failed"
+            if report.outcome == "failed":
+                self._failed.add(scope)
+            elif report.outcome != "deferred":
+                self._failed.discard(scope)
             if report.outcome != "not_due" or self._every:
                 self._print(report)
 

@@ -36,20 +36,28 @@ LOOK_SECONDS = 0.2
 def work(
     workers: Annotated[int, typer.Option("--workers", help="Threads that compact.", min=1, max=MOST_THREADS)] = 2,
     once: Annotated[bool, typer.Option("--once", help="Do the oldest work, and end.")] = False,
-    drain: Annotated[bool, typer.Option("--drain", help="Do all that can be claimed, and end.")] = False,
+    drain: Annotated[
+        bool,
+        typer.Option(
+            "--drain", help="Do all that can be claimed, and end; exit code 4 where the last try at any of it failed."
+        ),
+    ] = False,
     no_drain: Annotated[
         bool,
-        typer.Option("--no-drain", help="Stopped, give leases back at once; default: do first what can be claimed."),
+        typer.Option(
+            "--no-drain", help="When stopped, give leases back at once; default: first do what can be claimed."
+        ),
     ] = False,
     *,
     writer: Writer,
     embedder: EmbedderName = "",
-    poll_seconds: Annotated[float, typer.Option("--poll-seconds", help="How often to look for work.")] = 0.5,
+    poll_seconds: Annotated[float, typer.Option("--poll-seconds", help="Seconds between two looks for work.")] = 0.5,
     job_timeout_seconds: Annotated[
-        float, typer.Option("--job-timeout-seconds", help="What all model calls of one job may take together.")
+        float, typer.Option("--job-timeout-seconds", help="Seconds that all model calls of one job may take together.")
     ] = 60.0,
     lease_seconds: Annotated[
-        float, typer.Option("--lease-seconds", help="After so long without a sign of life another worker takes over.")
+        float,
+        typer.Option("--lease-seconds", help="After so many seconds without a sign of life another worker takes over."),
     ] = 120.0,
     place: Database,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for each report.")] = False,
@@ -124,7 +132,8 @@ def _reported(done: Future[Report | None]) -> Report | None:
 
 def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: bool) -> int:
     """In threads: the exit code. With `drain` until nothing can be claimed, else until a signal, and then (unless it
-    `leaves` at once) until nothing can be claimed. Another signal gives the leases back."""
+    `leaves` at once) until nothing can be claimed. Another signal gives the leases back. What `drain` leaves undone as
+    its last attempt failed is a failure."""
     with _signals(bell), worker:
         if not drain:
             speaker.say(f"worker started ({worker.workers} threads); {backlog_text(worker.backlog())}")
@@ -136,7 +145,7 @@ def _on(worker: Worker, bell: _Bell, speaker: Speaker, *, drain: bool, leaves: b
             return _left(worker, INTERRUPTED)
         worker.stop(drain=drain)
     speaker.say(f"{speaker.count:,} compaction(s) done, {speaker.failed:,} failed; {backlog_text(worker.backlog())}")
-    return EXIT_CODES["failed"] if drain and speaker.failed and not speaker.count else 0
+    return EXIT_CODES["failed"] if drain and speaker.failed else 0
 
 
 def _drained(worker: Worker, bell: _Bell) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from foldmark.checkpoint import Checkpoint
 from foldmark.control.adopting import adopted
 from foldmark.control.editing import edited, noted
+from foldmark.control.erasing import erase
 from foldmark.control.past import Compaction, Totals, compactions, totals
 from foldmark.control.planning import planned, previewed
 from foldmark.control.plans import Plan, Preview
@@ -180,7 +180,4 @@ class Control:
         Raises HasForks when other sessions inherit from it, unless `descendants` is True.
         """
         at = self._at
-        started = time.time()  # not the session's clock: the shelf stamps its bodies by the time of the machine
-        gone = at.store.delete(at.key, descendants=descendants)
-        gone = tuple(set(gone) - at.store.hashes(at.key.tenant))  # another session may have recorded one since
-        return at.artifacts.delete(at.key.tenant, gone, before=started)
+        return erase(at.store, at.artifacts, at.key, descendants=descendants)

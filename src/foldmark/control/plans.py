@@ -94,7 +94,8 @@ class Preview(Plan, frozen=True, kw_only=True):
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
     would = "would fail" if plan.outcome == "failed" else f"would be {plan.outcome.replace('_', ' ')}"
-    yield "plan", " ".join(filter(None, (would, f"[{plan.trigger}]" if plan.trigger else "", plan.text)))
+    head = f"{would} [{plan.trigger}]" if plan.trigger else would
+    yield "plan", f"{head}: {plan.text}" if plan.text else head
     if plan.version:
         yield "goes", _listed(plan.goes)
         if plan.kept:

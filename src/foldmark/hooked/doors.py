@@ -5,7 +5,7 @@ nothing of searching.
 from __future__ import annotations
 
 from foldmark.events import Event
-from foldmark.hooked.forwarding import Forwarding
+from foldmark.hooked.wrapping import Wrapping
 from foldmark.reach import reached
 from foldmark.seeking import Reach, Where
 from foldmark.store import Key, Store
@@ -27,7 +27,7 @@ class Doors:
         return self._known[session]
 
 
-class _Shown(Forwarding):
+class _Shown(Wrapping):
     """Events as the reader is shown them; rows as they are stored, since nobody sees a title here."""
 
     def __init__(self, rows: Store, shown: Store) -> None:

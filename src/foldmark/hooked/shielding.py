@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from foldmark.embedding import Embedder, Vector
+from foldmark.errors import StoreError
 from foldmark.hooked.doors import Doors
 from foldmark.hooked.readers import Readers
 from foldmark.seeking import Sought, Where
@@ -60,13 +61,18 @@ class HookedVectors:
     def _shown(self, doors: Doors, values: Iterable[Value], place_of: Callable[[Value], Place]) -> list[Value]:
         """Those of events that the reader is shown as they are stored, in order."""
         values = list(values)
-        hidden = {session: self._hidden(doors.key(session)) for session in {place_of(one)[0] for one in values}}
+        hidden = {session: self._hidden(doors, session) for session in {place_of(one)[0] for one in values}}
         return [one for one in values if not hidden[place_of(one)[0]](place_of(one)[1])]
 
-    def _hidden(self, key: Key | None) -> Callable[[int], bool]:
-        """Tells of a seq whether the reader (None: nobody) is not shown that event, or not as it is stored, or whether
-        it answers such a call: the call stands in front of what was embedded."""
-        if key is None:
-            return lambda seq: True
-        with self._readers.of(self._store, key) as reader:
-            return reader.altered().__contains__
+    def _hidden(self, doors: Doors, session: str) -> Callable[[int], bool]:
+        """Tells of a seq whether the reader is not shown that event, or not as it is stored, or whether it answers such
+        a call: the call stands in front of what was embedded. Nobody is shown anything of another session that cannot
+        be read."""
+        try:
+            if key := doors.key(session):
+                with self._readers.of(self._store, key) as reader:
+                    return reader.altered().__contains__
+        except StoreError:
+            if not session:
+                raise
+        return lambda seq: True

@@ -14,17 +14,17 @@ from contextlib import nullcontext, suppress
 import msgspec
 
 from foldmark.checkpoint import Fact, Unit
-from foldmark.errors import HookError, NotFound
+from foldmark.errors import HookError, NotFound, StoreError
 from foldmark.events import Event
 from foldmark.hooked.doors import Doors
 from foldmark.hooked.entering import call_flag, flags, newest_message, passed, with_its_call
-from foldmark.hooked.forwarding import Forwarding
 from foldmark.hooked.landing import Line
 from foldmark.hooked.leaving import Left, without_held
 from foldmark.hooked.readers import READERS, Readers
 from foldmark.hooked.shielding import HookedVectors
 from foldmark.hooked.showing import through
 from foldmark.hooked.values import EventHooks, HeldBack, Landed
+from foldmark.hooked.wrapping import Wrapping
 from foldmark.log import newest
 from foldmark.refs import event_ref
 from foldmark.salience import Tally
@@ -66,7 +66,7 @@ def unheld(store: Store, key: Key, events: Sequence[Event]) -> Left:
     return Left(tuple(events), tuple(range(len(events))), len(events))
 
 
-class HookedStore(Forwarding):
+class HookedStore(Wrapping):
     """Wraps `inner`; every method that a hook does not touch is the inner one."""
 
     def __init__(
@@ -224,10 +224,17 @@ class HookedStore(Forwarding):
         return HookedVectors(inner, self.inner, self, self._readers) if inner and self._reads else inner
 
     def _found(self, doors: Doors, found: Found) -> Found | None:
-        if (key := doors.key(found.session)) is None:
+        """A match as the reader sees it; None for one of another session that cannot be read: damaged, or erased
+        meanwhile."""
+        try:
+            if (key := doors.key(found.session)) is None:
+                return None
+            with self._readers.of(self.inner, key) as reader:
+                return reader.found(found)
+        except StoreError:
+            if not found.session:
+                raise
             return None
-        with self._readers.of(self.inner, key) as reader:
-            return reader.found(found)
 
     # -- a title is made of the first user's words as they are stored: a reader who is not shown those gets none
 
@@ -235,7 +242,7 @@ class HookedStore(Forwarding):
         if not self._reads or not info.title:
             return info
         whole = msgspec.structs.replace(key, session=info.session, scope="", sees="all")
-        with suppress(NotFound, HookError):  # erased meanwhile; a hook that fails shows nothing
+        with suppress(StoreError, HookError):  # erased meanwhile, or damaged; a hook that fails shows nothing
             first = self._first_words(whole)
             if first is None or through(self.hooks, whole, first) is first:
                 return info
@@ -273,7 +280,7 @@ def _log_held(key: Key, held: Sequence[HeldBack]) -> None:
     logger.info("Held back from session %r: %s.", key.session, told)
 
 
-class _AsRecorded(Forwarding):
+class _AsRecorded(Wrapping):
     """The log of a hooked store as it is kept; the rows of sessions as its readers see them."""
 
     def __init__(self, store: HookedStore) -> None:

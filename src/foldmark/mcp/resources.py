@@ -114,7 +114,7 @@ def _pages(session: Session, reach: Reach, ref: str) -> list[TextResourceContent
 
 
 def _told(page: Loaded) -> tuple[str, str]:
-    blocks, following = blocks_of(page, PAGE_CHARACTERS)
+    blocks, following = blocks_of(page, PAGE_CHARACTERS, lambda ref: f"read {_uri(ref)}")
     return joined([opening(f"recalled {page.ref}"), *blocks]), following
 
 

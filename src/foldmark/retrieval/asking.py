@@ -77,15 +77,19 @@ def question(query: str, now: float) -> Question:
     told = telling(words(_EMPTY.sub(" ", plain))) or telling(words(text))
     tokens = dict.fromkeys(token for span in days for token in span.tokens)
     quoted = (" ".join("".join(groups).split()) for groups in _QUOTED.findall(text))
-    figures = _FIGURE.findall(text)
-    identifiers = (name for name in _NAME.findall(_FIGURE.sub(" ", text)) if _is_identifier(name))
+    figures, rest = _figures(text)
+    identifiers = (name for name in _NAME.findall(rest) if _is_identifier(name))
     names = dict.fromkeys(name.casefold() for name in (*quoted, *figures, *identifiers) if name)
     crumbs = {token for figure in figures for token in words(figure) if len(token) < _CRUMB and token in told}
     told = [token for token in told if token not in crumbs] or told
-    return Question(
-        text, tuple(dict.fromkeys((*told, *tokens))), tuple(names), days, _role(text), bool(_WHEN.search(text)),
-        _spoken(plain, told),
-    )  # fmt: skip
+    spoken = _spoken(*((figures, rest) if plain == text else _figures(plain)), told)
+    terms = tuple(dict.fromkeys((*told, *tokens)))
+    return Question(text, terms, tuple(names), days, _role(text), bool(_WHEN.search(text)), spoken)
+
+
+def _figures(text: str) -> tuple[list[str], str]:
+    """The figures of a text, and the text without them."""
+    return _FIGURE.findall(text), _FIGURE.sub(" ", text)
 
 
 def _role(text: str) -> str:
@@ -93,11 +97,11 @@ def _role(text: str) -> str:
     return "" if user == agent else "user" if user else "assistant"
 
 
-def _spoken(text: str, terms: list[str]) -> dict[str, str]:
+def _spoken(figures: list[str], rest: str, terms: list[str]) -> dict[str, str]:
     out: dict[str, str] = {}
-    for figure in _FIGURE.findall(text):
+    for figure in figures:
         out |= {token: figure for token in words(figure) if token in terms}
-    for word in dict.fromkeys(_NAME.findall(_FIGURE.sub(" ", text))):
+    for word in dict.fromkeys(_NAME.findall(rest)):
         for token in words(word):
             if token in terms:
                 out.setdefault(token, word)

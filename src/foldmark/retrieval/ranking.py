@@ -24,13 +24,14 @@ LEAST_WORDS = 3
 
 class Ranked(msgspec.Struct, frozen=True):
     """A match with its score; `first` to `last` are the piece's lines (0-based) that earned it; `near` are terms that
-    were said only beside it; `is_beside` says that it holds none itself, nor a day that is asked for."""
+    were said only beside it, each with the seq of the event that says it; `is_beside` says that it holds none itself,
+    nor a day that is asked for."""
 
     found: Found
     score: float
     first: int = 0
     last: int = 0
-    near: tuple[str, ...] = ()
+    near: dict[str, int] = {}
     is_beside: bool = False
 
 
@@ -78,7 +79,7 @@ class _Judge:
             length = (len(piece.found.piece.text) + near.size) / usual if piece.is_said else 1.0
             score = value(times_of(piece, best, near), self.weights, length) + self._phrases(piece) + days
             score *= factor(piece, best, near, self.asked)
-        only_near = tuple(sorted(near.close - own)) if near.close else ()
+        only_near = {term: near.close[term] for term in sorted(near.close.keys() - own)}
         return Ranked(piece.found, round(score, 4), best.first, best.last, only_near, not own and not days)
 
     def _phrases(self, piece: Counted) -> float:

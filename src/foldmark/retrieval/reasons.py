@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foldmark.dates import stamp
+from foldmark.refs import event_ref
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.counting import speaker_of
 from foldmark.retrieval.ranking import Ranked
@@ -16,7 +17,8 @@ _MOST = 8
 
 def why(ranked: Ranked, asked: Question) -> str:
     """What matched, such as `words: refund, charge; name: app.py; day: 2023-05-07`. `call` are words of the call that a
-    result answers, `near` words that were only said beside it; empty when no word did (the meaning, or a filter)."""
+    result answers, `near` words that were only said beside it, and where (`near: refund in event:6`); empty when no
+    word did (the meaning, or a filter)."""
     found = ranked.found
     text, head = distinct(found.piece.text), distinct(found.piece.head)
     folded = found.piece.text.casefold()
@@ -28,7 +30,7 @@ def why(ranked: Ranked, asked: Question) -> str:
             ("name", [name for name in asked.names if name in folded][:_MOST]),
             ("day", _days(ranked, asked)),
             ("speaker", _speakers(ranked, asked)),
-            ("near", _spoken(asked, set(ranked.near) - text - head)),
+            ("near", _near(asked, ranked, text | head)),
         )
         if told
     )
@@ -40,6 +42,16 @@ def _spoken(asked: Question, tokens: Iterable[str]) -> list[str]:
     held = set(tokens)
     told = (word if held.issuperset(words(word)) else token for token, word in asked.spoken.items() if token in held)
     return list(dict.fromkeys(told))[:_MOST]
+
+
+def _near(asked: Question, ranked: Ranked, own: set[str]) -> list[str]:
+    """The words that only the events beside it say, each run of them with the ref of its event, in the log's order."""
+    by_event: dict[int, set[str]] = {}
+    for token, seq in ranked.near.items():
+        if token not in own:
+            by_event.setdefault(seq, set()).add(token)
+    told = ((seq, _spoken(asked, tokens)) for seq, tokens in sorted(by_event.items()))
+    return [f"{', '.join(said)} in {event_ref(seq, ranked.found.session)}" for seq, said in told if said]
 
 
 def _days(ranked: Ranked, asked: Question) -> list[str]:

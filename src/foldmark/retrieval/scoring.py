@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 from foldmark.dates import tells_time
@@ -44,12 +44,12 @@ PHRASE = 0.5
 
 class Near(NamedTuple):
     """What was said beside a piece: its counts, its characters, whether the event right before asks, and the terms
-    that stand close by."""
+    that stand close by, each with the seq of the nearest event that says it."""
 
     counts: Counts
     size: float = 0.0
     is_answer: bool = False
-    close: frozenset[str] = frozenset()
+    close: Mapping[str, int] = {}
 
 
 class Told(NamedTuple):
@@ -130,7 +130,7 @@ def beside(piece: Counted, events: Mapping[str, Mapping[int, Told]]) -> Near:
     if not piece.is_said:
         return Near({})
     counts: Counts = {}
-    close: set[str] = set()
+    close: dict[str, int] = {}
     size, is_answer = 0.0, False
     line, seq = events[piece.found.session], piece.found.piece.seq
     for step, weight in NEIGHBOURS.items():
@@ -146,8 +146,8 @@ def beside(piece: Counted, events: Mapping[str, Mapping[int, Told]]) -> Near:
         for term in other.terms:
             counts[term] = counts.get(term, 0.0) + share
         if -CLOSE <= step <= CLOSE:
-            close.update(other.terms)
-    return Near(counts, size, is_answer, frozenset(close))
+            close |= {term: seq + step for term in other.terms if abs(close.get(term, inf) - seq) > abs(step)}
+    return Near(counts, size, is_answer, close)
 
 
 def _same_sitting(one: float | None, other: float | None) -> bool:

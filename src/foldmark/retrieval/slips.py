@@ -1,4 +1,5 @@
-"""Slips of the pen in a query: a word that nothing holds is looked for as the known words one slip away from it.
+"""Words of a query that nothing holds: they are looked for as the known words one slip of the pen away, as the two that
+they join, and in those that join them with another word of the query.
 
 Knows nothing of stores and scores. A slip is a letter too many, too few, wrong, or two in the wrong order, never the
 first letter. Words that stand anywhere in what is searched are none.
@@ -7,10 +8,12 @@ first letter. Words that stand anywhere in what is searched are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain
 
 import msgspec
 
 from foldmark.retrieval.asking import Question
+from foldmark.retrieval.compounds import compounds
 from foldmark.seeking import Finding
 from foldmark.words import fold, words
 
@@ -33,10 +36,11 @@ def mended(asked: Question, finding: Finding, known: Callable[[], Mapping[str, i
         return asked
     counts = known()
     accented = {fold(word): word for word in counts if not word.isascii()}
+    said, lost = (dict.fromkeys(map(fold, one.values())) for one in (asked.spoken, missing))
+    slips = (_meant(dict.fromkeys((fold(word), term)), counts, accented) for term, word in missing.items())
     spoken = dict(asked.spoken)
-    for term, word in missing.items():
-        for meant in _meant(dict.fromkeys((fold(word), term)), counts, accented):
-            spoken |= {token: meant for token in words(meant) if token not in spoken}
+    for meant in (*chain.from_iterable(slips), *compounds(said, lost, counts)):
+        spoken |= {token: meant for token in words(meant) if token not in spoken}
     if len(spoken) == len(asked.spoken):
         return asked
     more = tuple(token for token in spoken if token not in asked.terms)

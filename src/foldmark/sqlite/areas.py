@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,8 +14,10 @@ import msgspec
 
 from foldmark.log import Log
 from foldmark.seeking import Sought
+from foldmark.sqlite.damaged import Damaged
 from foldmark.sqlite.rows import get, unpack_event
-from foldmark.sqlite.sessions import Known, Segment, below, children, lineage, row_of
+from foldmark.sqlite.session_rows import call_of, row_of, told_name
+from foldmark.sqlite.sessions import Known, Segment, below, children, lineage
 from foldmark.store import ENDLESS, Key, OpenCall, sees
 from foldmark.store.ground import EVERYTHING, Child, Span, ground
 
@@ -98,13 +101,17 @@ class Kin:
         return [session for (session,) in self._db.execute("SELECT id FROM session WHERE root = ?", root).fetchall()]
 
     def children(self, session: int) -> list[Child[int]]:
-        return [Child(row.id, get(row.parent_call), row.parent_seq) for row in children(self._db, session)]
+        """Of a session whose lineage is damaged none: nobody could say which of them are seen, and a search brings
+        nothing of what hangs on it."""
+        if not _segments(self._db, session):
+            return []
+        return [Child(row.id, call_of(row), row.parent_seq) for row in children(self._db, session)]
 
     def calls(self, session: int) -> Made:
         return Made(self._db, session)
 
     def below(self, session: int) -> list[int]:
-        return [row.id for row in below(self._db, session, children=True)]
+        return [row.id for row in below(self._db, session)]
 
 
 class Made:
@@ -115,7 +122,7 @@ class Made:
 
     @cached_property
     def _segments(self) -> Sequence[Segment]:
-        return lineage(self._db, row_of(self._db, self._session))
+        return _segments(self._db, self._session)
 
     @cached_property
     def calls(self) -> Mapping[str, OpenCall]:
@@ -132,6 +139,13 @@ class Made:
         where = "SELECT scope, branch FROM event WHERE session = ? AND seq = ?"
         found = self._db.execute(where, (holder, seq)).fetchone()
         return (get(found[0]) or get(found[1])) if found else None
+
+
+def _segments(db: sqlite3.Connection, session: int) -> Sequence[Segment]:
+    """The lineage of a session; empty for one whose rows are damaged."""
+    with suppress(Damaged):
+        return lineage(db, row) if (row := row_of(db, session)) else ()
+    return ()
 
 
 def area(db: sqlite3.Connection, known: Known, key: Key, sought: Sought, visible: Callable[[int], bool] | None) -> Area:
@@ -155,15 +169,17 @@ def stretches(db: sqlite3.Connection, known: Known, key: Key, sought: Sought) ->
     for session, (first, last) in where.spans.items():
         inherited = where.lineage.get(session, 0)
         out += [Stretch(session, "", first, min(last, inherited))] if first < inherited else []
-        out += [Stretch(session, _name(db, session), max(first, inherited), last)] if last > inherited else []
+        out += _named(db, session, max(first, inherited), last) if last > inherited else []
     if where.others:
-        rows = db.execute("SELECT id, name FROM session WHERE user = ? ORDER BY id", (where.user,)).fetchall()
-        out += [Stretch(session, get(name)) for session, name in rows if session not in where.apart]
+        rows = db.execute("SELECT id FROM session WHERE user = ? ORDER BY id", (where.user,)).fetchall()
+        out += [one for (session,) in rows if session not in where.apart for one in _named(db, session)]
     return out
 
 
-def _name(db: sqlite3.Connection, session: int) -> str:
-    return get(db.execute("SELECT name FROM session WHERE id = ?", (session,)).fetchone()[0])
+def _named(db: sqlite3.Connection, session: int, first: int = 0, last: int = ENDLESS) -> list[Stretch]:
+    """The stretch of another session under its name; none of one that cannot be opened."""
+    name = told_name(db, session)
+    return [] if name is None else [Stretch(session, name, first, last)]
 
 
 def _list(sessions: Iterable[int]) -> str:

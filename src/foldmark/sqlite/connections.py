@@ -9,12 +9,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 from weakref import WeakSet
 
+from foldmark.errors import StoreError
 from foldmark.sqlite.damaged import Damaged, told
-from foldmark.sqlite.refusals import refused
+from foldmark.sqlite.refusals import BUSY_SECONDS, refused
 from foldmark.sqlite.schema import connect
 
 
@@ -34,6 +35,7 @@ class Connections:
         self._local = threading.local()
         self._open: list[Held] = []
         self._inherited: list[Held] = []  # held, or Python would close them
+        self._holds_erased = False  # whether the log beside the file may still hold what was erased
         _everywhere.add(self)
 
     @property
@@ -61,6 +63,14 @@ class Connections:
         self._open = []
         self._local = threading.local()
 
+    def empty_log(self) -> bool:
+        """Take the log beside the file into it and empty it, so that what was erased stands in neither. Waits for
+        nobody: where somebody reads what the log holds, of whatever process, it stays as it is (False) and every later
+        write tries again. When the last process closes the file SQLite does it in any case."""
+        with self._lock:
+            self._holds_erased = not _emptied(self.mine)
+            return not self._holds_erased
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that has the write lock from its start: all of it or nothing."""
@@ -78,6 +88,8 @@ class Connections:
                 if isinstance(error, Damaged):
                     raise told(db, self._path, error) from error
                 raise
+            if self._holds_erased:
+                self.empty_log()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -97,14 +109,25 @@ class Connections:
     def close(self) -> None:
         """Close what is idle. A connection that another thread reads on is left to it: it closes when that thread lets
         go of it. (To wait for it might be for ever: it may wait for the lock of whoever closes.)"""
-        for held in self._open:
-            if held.thread is threading.current_thread():
-                held.db.close()
-            elif held.busy.acquire(blocking=False):
-                held.db.close()
-                held.busy.release()
-        self._open.clear()
-        self._local = threading.local()
+        with self._lock:  # another thread may open one just now
+            for held in self._open:
+                if held.thread is threading.current_thread():
+                    held.db.close()
+                elif held.busy.acquire(blocking=False):
+                    held.db.close()
+                    held.busy.release()
+            self._open.clear()
+            self._local = threading.local()
+
+
+def _emptied(db: sqlite3.Connection) -> bool:
+    with suppress(StoreError):  # what was to be done is done: a full disk is told by the next write
+        db.execute("PRAGMA busy_timeout = 0")
+        try:
+            return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            db.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+    return False
 
 
 _everywhere: WeakSet[Connections] = WeakSet()

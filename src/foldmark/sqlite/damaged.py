@@ -11,8 +11,8 @@ import sqlite3
 
 from foldmark.errors import StoreError
 
-_BACKUP = "A backup of the file has it as it was"
-_DELETE = "; `foldmark delete` erases the session"
+BACKUP = "A backup of the file has it as it was"
+DELETE = "; `foldmark delete` erases the session"
 
 _PLACES = (
     ("event", "body", "'event:' || seq"),
@@ -30,20 +30,21 @@ _OF_SESSION = ("meta", "name", "title", "parent_call")
 
 
 class Damaged(StoreError):
-    """A value of a row that cannot be decoded. Raised where nobody knows the row; `told` says where it stands."""
+    """A value of a row that cannot be what was written. Raised mostly where nobody knows the row: then `told` says
+    where it stands. Else `where` names it, and its session, which can be erased."""
 
-    def __init__(self, value: object, why: BaseException) -> None:
-        super().__init__(f"A value in the database is damaged ({why}). {_BACKUP}.")
-        self.value = value
+    def __init__(self, value: object, why: BaseException, where: str = "") -> None:
+        super().__init__(f"A value in the database is damaged ({why}). {BACKUP}.")
+        self.value, self.where = value, where
 
 
 def told(db: sqlite3.Connection, path: str, error: Damaged) -> StoreError:
     """The error with the session and the event whose row holds the value. It is looked for by what it is: that reads
     the whole table, and only once something is wrong."""
-    where, move = "a value", ""
+    where, move = (error.where, DELETE) if error.where else ("a value", "")
     with contextlib.suppress(sqlite3.Error, StoreError):
-        where, move = _place(db, error.value) or (where, move)
-    return StoreError(f"{path}: {where} is damaged and cannot be read. {_BACKUP}{move}. Nothing was written.")
+        where, move = (where, move) if error.where else _place(db, error.value) or (where, move)
+    return StoreError(f"{path}: {where} is damaged and cannot be read. {BACKUP}{move}. Nothing was written.")
 
 
 def _place(db: sqlite3.Connection, value: object) -> tuple[str, str] | None:
@@ -55,11 +56,11 @@ def _place(db: sqlite3.Connection, value: object) -> tuple[str, str] | None:
             (value,),
         ).fetchone()
         if found:
-            return f"{found[0]} of session {_name(found[1])}", _DELETE
+            return f"{found[0]} of session {_name(found[1])}", DELETE
     for column in _OF_SESSION:
         found = db.execute(f"SELECT CAST(name AS BLOB) FROM session WHERE {column} = ?", (value,)).fetchone()
         if found:
-            return f"the {column} of session {_name(found[0])}", ""
+            return f"the {column} of session {_name(found[0])}", DELETE
     return None
 
 

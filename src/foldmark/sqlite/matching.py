@@ -12,7 +12,8 @@ from foldmark.checkpoint import Unit
 from foldmark.events import Event
 from foldmark.log import holds_call, overlap
 from foldmark.sqlite.rows import get, in_chunks, marks, unpack_event
-from foldmark.sqlite.sessions import Known, Row, Segment, lineage
+from foldmark.sqlite.session_rows import Row
+from foldmark.sqlite.sessions import Known, Segment, lineage
 from foldmark.store import Key, Match
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from foldmark.events import Event
+from foldmark.sqlite.damaged import Damaged
 from foldmark.sqlite.rows import put, unpack_event
 from foldmark.sqlite.sessions import Known, Segment
 from foldmark.store import Key
@@ -39,9 +40,11 @@ def stretch(db: sqlite3.Connection, known: Known, first: int = 1, last: int | No
 
 
 def event(db: sqlite3.Connection, known: Known, name: str) -> Event:
-    """By seq or by client id, as `Log.event` finds it. Raises NotFound."""
+    """By seq or by client id, as `Log.event` finds it. Raises NotFound, Damaged."""
     if name.isascii() and name.isdigit() and len(name) <= 18 and 1 <= int(name) <= known.row.head:
-        return stretch(db, known, int(name), int(name))[0]
+        if here := stretch(db, known, int(name), int(name)):
+            return here[0]
+        raise Damaged(None, ValueError("its row is gone"), f"event:{int(name)} of session {known.name!r}")
     if found := _by_id(db, known.segments, name):
         return found
     raise no_event(name, known.name, known.row.head)

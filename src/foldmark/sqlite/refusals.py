@@ -22,6 +22,11 @@ _ADVICE = (
         "the file is damaged. Copy it with its -wal and -shm files, then `sqlite3 FILE .recover` saves what is left.",
     ),
     (
+        ("constraint failed",),
+        "what stands in the file does not fit together: it is damaged. A backup of it has it as it was; "
+        "`foldmark sessions` names sessions that are damaged.",
+    ),
+    (
         ("could not decode",),
         "a text in the file is damaged. A backup of the file has it as it was; `sqlite3 FILE .recover` saves the rest.",
     ),

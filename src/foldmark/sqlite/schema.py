@@ -12,12 +12,11 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 
 from foldmark.errors import SchemaTooNew, StoreError
 from foldmark.sqlite.refusals import BUSY_SECONDS, Connection, refused
 from foldmark.sqlite.rows import rebuild_search
+from foldmark.sqlite.whose import refuse_another
 from foldmark.words import VERSION as WORDS_VERSION
 
 FIRST = """
@@ -200,9 +199,6 @@ CREATE TABLE vector (
 MIGRATIONS: tuple[str, ...] = (FIRST, SECOND, THIRD)
 """Step n leads from version n to n + 1. A step that was released is never edited."""
 
-OWN_TABLES = frozenset(("meta", "tenant", "session", "event", "scope_state"))
-"""By these a store of any version is known."""
-
 SESSION_TABLES = (
     "vector", "piece", "unit", "fact", "tally", "checkpoint", "attempt", "work", "scope_state", "written", "artifact",
     "event",
@@ -213,11 +209,7 @@ SESSION_TABLES = (
 def connect(path: str, *, full: bool) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by name. A database of another program is
     refused before anything of it is touched. Raises StoreError."""
-    if tables := _of_another(path):
-        raise StoreError(
-            f"{path}: a database of another program (it holds {_some(tables)}, and nothing of foldmark). It was left "
-            "as it is. Name another file; one that is not there is made."
-        )
+    refuse_another(path)
     try:
         db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
@@ -225,37 +217,11 @@ def connect(path: str, *, full: bool) -> sqlite3.Connection:
         db.path = path
         _patiently(lambda: db.execute("PRAGMA journal_mode=WAL"))
         db.execute(f"PRAGMA synchronous={'FULL' if full else 'NORMAL'}")
-        for pragma in ("foreign_keys=ON", "cache_size=-16384", "wal_autocheckpoint=4000"):
+        for pragma in ("foreign_keys=ON", "secure_delete=ON", "cache_size=-16384", "wal_autocheckpoint=4000"):
             db.execute(f"PRAGMA {pragma}")
     except (sqlite3.Error, StoreError) as error:
         raise StoreError(f"{path}: cannot be opened as a SQLite store ({error.__cause__ or error}).") from error
     return db
-
-
-def _of_another(path: str) -> list[str]:
-    """The tables of a file that holds tables and is no store; empty for a store, and for what has no tables yet or
-    cannot be read. It is looked at as if nobody wrote it (`immutable`): that takes no lock and leaves no file behind.
-    Only where that shows no store, and a log of somebody's stands beside it, the log counts too."""
-    names = _tables(path, "mode=ro&immutable=1")
-    if names is not None and Path(f"{path}-wal").is_file():
-        names = _tables(path, "mode=ro")
-    return names or []
-
-
-def _tables(path: str, how: str) -> list[str] | None:
-    """The tables of a file that has none of a store; None when it is a store or cannot be read."""
-    try:
-        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?{how}", uri=True)) as db:
-            rows = db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid")
-            names = [name for (name,) in rows if not str(name).startswith("sqlite_")]
-            return None if set(names) >= OWN_TABLES else names
-    except sqlite3.Error:
-        return None
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"the table{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"
 
 
 def _patiently(action: Callable[[], object]) -> None:

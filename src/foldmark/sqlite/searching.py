@@ -14,6 +14,7 @@ from foldmark.seeking import Finding, Found, Piece, Sought, is_said, near_of
 from foldmark.sqlite.areas import Area
 from foldmark.sqlite.postings import Postings, best, listed
 from foldmark.sqlite.rows import get, in_chunks, marks, put, unpack_event
+from foldmark.sqlite.session_rows import told_name
 from foldmark.words import telling
 
 CHUNK = 500
@@ -24,7 +25,7 @@ _PIECES = (
 _CHOSEN = _PIECES.format(join="CROSS JOIN")  # as it is written: else all pieces of the user may be looked through
 _ALL = _PIECES.format(join="JOIN")
 _COLUMNS = (
-    "SELECT piece.id, piece.session, session.name, piece.seq, piece.place, piece.line, piece.end_line, piece.number, "
+    "SELECT piece.id, piece.session, piece.seq, piece.place, piece.line, piece.end_line, piece.number, "
     "piece.head, piece.text, event.time, event.body "
 )
 _BESIDE = (
@@ -41,6 +42,7 @@ class Search:
     def __init__(self, db: sqlite3.Connection, area: Area, log: Log, sought: Sought) -> None:
         self.db, self.area, self.log, self.sought = db, area, log, sought
         self.limits, self.values = _conditions(sought)
+        self._names: dict[int, str | None] = {}
 
     def find(self, terms: Sequence[str], limit: int) -> Finding:
         """Matches of any term, the rarest terms first, and what was said beside them."""
@@ -101,14 +103,21 @@ class Search:
         found: dict[int, Found] = {}
         area, folded, head = self.area, self.log.events, self.log.head
         rows = self.db.execute(f"{_COLUMNS}{_CHOSEN}{where}{self.limits}", (self.area.user, *values, *self.values))
-        for number, session, name, seq, place, line, end_line, artifact, beside, text, time, body in rows.fetchall():
-            if not area.shows(session, seq):
+        for number, session, seq, place, line, end_line, artifact, beside, text, time, body in rows.fetchall():
+            inside = area.inherits(session, seq)
+            name = "" if inside else self._name(session)
+            if name is None or not area.shows(session, seq):
                 continue
             piece = Piece(seq, place, get(text), line, end_line, artifact, get(beside))
-            inside = area.inherits(session, seq)
             event = folded[seq - 1] if inside and seq <= head else unpack_event(body, seq)
-            found[number] = Found(piece, event, "" if inside else get(name), time)
+            found[number] = Found(piece, event, name, time)
         return found
+
+    def _name(self, session: int) -> str | None:
+        """The name of another session; None for one that cannot be opened."""
+        if session not in self._names:
+            self._names[session] = told_name(self.db, session)
+        return self._names[session]
 
 
 def _conditions(sought: Sought) -> tuple[str, list[object]]:

@@ -1,4 +1,4 @@
-"""Sessions of a SQLite store: their rows, lineage, family, and the folded log that is kept in the process.
+"""Sessions of a SQLite store: how one is made, lineage, family, and the folded log that is kept in the process.
 
 Knows nothing of requests, checkpoints or search.
 """
@@ -14,7 +14,9 @@ import msgspec
 from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.log import Log, Scope, Viewpoint, inherit
 from foldmark.salience import Tally
+from foldmark.sqlite.damaged import Damaged
 from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
+from foldmark.sqlite.session_rows import COLUMNS, Row, fetched, find_row, is_sound, row_of, sound
 from foldmark.store import ENDLESS, Key, ScopeState, SessionInfo
 from foldmark.store.refusing import may_hang, no_session
 
@@ -27,32 +29,6 @@ class Segment(NamedTuple):
     last: int
     facts: int
     checkpoints: int
-
-
-_COLUMNS = (
-    "session.id, session.name, kind, parent, parent_seq, parent_call, parent_facts, parent_checkpoints, "
-    "root, created, updated, head, title, meta, user"
-)
-
-
-class Row(NamedTuple):
-    """A session's row as it is stored."""
-
-    id: int
-    name: str | bytes
-    kind: str
-    parent: int | None
-    parent_seq: int
-    parent_call: str | bytes
-    parent_facts: int
-    parent_checkpoints: int
-    root: int
-    created: float
-    updated: float
-    head: int
-    title: str | bytes
-    meta: bytes
-    user: int
 
 
 class Known:
@@ -71,28 +47,14 @@ class Known:
         self.checkpoints: dict[Viewpoint, tuple[int, int, Checkpoint]] = {}
 
 
-def find_row(db: sqlite3.Connection, key: Key) -> tuple[Row, int] | None:
-    """(row, tenant's number) of the key's session; tenant and user come from the key alone."""
-    found = db.execute(
-        f"SELECT {_COLUMNS}, user.tenant FROM session JOIN user ON user.id = session.user "
-        "JOIN tenant ON tenant.id = user.tenant WHERE tenant.name = ? AND user.name = ? AND session.name = ?",
-        (put(key.tenant), put(key.user), put(key.session)),
-    ).fetchone()
-    return (Row(*found[:-1]), found[-1]) if found else None
-
-
-def row_of(db: sqlite3.Connection, session: int) -> Row:
-    return Row(*db.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (session,)).fetchone())
-
-
 def lineage(db: sqlite3.Connection, row: Row) -> tuple[Segment, ...]:
-    """The segments of a session, oldest first, its own last."""
+    """The segments of a session, oldest first, its own last. Raises Damaged for rows by which no log can be read."""
     out = [Segment(row.id, ENDLESS, ENDLESS, ENDLESS)]
     last = ENDLESS
-    while row.kind == "fork" and row.parent is not None:
+    while sound(db, row).kind == "fork" and (parent := row_of(db, row.parent)):
         last = min(last, row.parent_seq)
-        out.append(Segment(row.parent, last, row.parent_facts, row.parent_checkpoints))
-        row = row_of(db, row.parent)
+        out.append(Segment(parent.id, last, row.parent_facts, row.parent_checkpoints))
+        row = parent
     return tuple(reversed(out))
 
 
@@ -110,54 +72,38 @@ def times_of(db: sqlite3.Connection, known: Known, first: int, last: int | None)
     return out
 
 
-def below(db: sqlite3.Connection, session: int, *, children: bool) -> list[Row]:
-    """Forks of a session and theirs, the newest first; with `children` also the sessions that calls
-    started."""
-    out: list[Row] = []
-    rows = db.execute(f"SELECT {_COLUMNS} FROM session WHERE parent = ? ORDER BY id DESC", (session,)).fetchall()
-    for found in map(Row._make, rows):
-        if children or found.kind == "fork":
-            out += [found, *below(db, found.id, children=children)]
-    return out
+def below(db: sqlite3.Connection, session: int) -> list[Row]:
+    """All that hangs on a session, the newest first, each before what hangs on it; damaged or not."""
+    return [one for row in _hanging(db, session, "ORDER BY id DESC") for one in (row, *below(db, row.id))]
+
+
+def forks(db: sqlite3.Connection, session: int) -> list[Row]:
+    """Forks of a session and theirs, in the same order: those that can be read."""
+    made = [row for row in _hanging(db, session, "AND kind = 'fork' ORDER BY id DESC") if is_sound(db, row)]
+    return [one for row in made for one in (row, *forks(db, row.id))]
 
 
 def children(db: sqlite3.Connection, session: int, call: str | None = None) -> list[Row]:
-    """The sessions that calls of a session started, or calls with that id alone, as they were made."""
-    where = "parent = ? AND kind = 'child'" + ("" if call is None else " AND parent_call = ?")
-    values = (session,) if call is None else (session, put(call))
-    return [Row(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM session WHERE {where} ORDER BY id", values)]
+    """The sessions that calls of a session started, or calls with that id alone, as they were made: those that can be
+    read."""
+    one, values = ("", ()) if call is None else ("AND parent_call = ? ", (put(call),))
+    made = _hanging(db, session, f"AND kind = 'child' {one}ORDER BY id", *values)
+    return [row for row in made if is_sound(db, row)]
 
 
-def rows_of_user(db: sqlite3.Connection, tenant: str, user: str) -> list[Row]:
-    """All sessions of a user, newest update first."""
-    found = db.execute(
-        f"SELECT {_COLUMNS} FROM session JOIN user ON user.id = session.user "
-        "JOIN tenant ON tenant.id = user.tenant WHERE tenant.name = ? AND user.name = ? "
-        "ORDER BY updated DESC, session.id DESC",
-        (put(tenant), put(user)),
+def _hanging(db: sqlite3.Connection, session: int, which: str, *values: object) -> list[Row]:
+    """What hangs on a session itself: sessions of the same user, made later (else a damaged row could lead in a
+    circle)."""
+    sql = (
+        f"SELECT {COLUMNS} FROM session WHERE parent = ? AND id > ? "
+        f"AND user = (SELECT user FROM session WHERE id = ?) {which}"
     )
-    return [Row(*row) for row in found]
-
-
-def info_of(db: sqlite3.Connection, row: Row) -> SessionInfo:
-    parent = db.execute("SELECT name FROM session WHERE id = ?", (row.parent,)).fetchone() if row.parent else None
-    return SessionInfo(
-        session=get(row.name),
-        kind=row.kind,  # type: ignore[arg-type]
-        parent=get(parent[0]) if parent else "",
-        parent_seq=row.parent_seq,
-        parent_call=get(row.parent_call),
-        created=row.created,
-        updated=row.updated,
-        head=row.head,
-        title=get(row.title),
-        meta=unpack(row.meta, dict[str, str]),
-    )
+    return [Row(*found) for found in fetched(db, sql, (session, session, session, *values))]
 
 
 def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, int]:
-    """Write a session's row, inside a transaction. Raises NotFound for a parent or parent event that is not
-    there."""
+    """Write a session's row, inside a transaction. Raises NotFound for a parent or parent event that is not there,
+    Damaged for a parent that cannot be read."""
     tenant = _named(db, "INSERT OR IGNORE INTO tenant (name) VALUES (?)", "tenant WHERE name = ?", put(key.tenant))
     user = _named(
         db, "INSERT OR IGNORE INTO user (tenant, name) VALUES (?, ?)", "user WHERE tenant = ? AND name = ?",
@@ -168,12 +114,10 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
         found = find_row(db, msgspec.structs.replace(key, session=info.parent))
         if not found:
             raise no_session(info.parent)
-        parent = found[0]
+        parent = sound(db, found[0])
         may_hang(info.parent, info.parent_seq, parent.head)
     fork = parent if parent and info.kind == "fork" else None
-    counts = (
-        db.execute("SELECT facts, checkpoints FROM session WHERE id = ?", (fork.id,)).fetchone() if fork else (0, 0)
-    )
+    counts = (fork.facts, fork.checkpoints) if fork else (0, 0)
     number = db.execute(
         "INSERT INTO session (user, name, kind, parent, parent_seq, parent_call, parent_facts, "
         "parent_checkpoints, root, created, updated, head, title, meta) "
@@ -188,7 +132,9 @@ def create(db: sqlite3.Connection, key: Key, info: SessionInfo) -> tuple[Row, in
     db.execute("UPDATE session SET root = id WHERE id = ? AND root IS NULL", (number,))
     if fork:
         _inherit_states(db, fork, number, info.parent_seq)
-    return row_of(db, number), tenant
+    made = row_of(db, number)
+    assert made is not None
+    return made, tenant
 
 
 def _named(db: sqlite3.Connection, insert: str, where: str, *names: object) -> int:
@@ -224,17 +170,24 @@ def checkpoint_rows(
 
 
 def refresh(db: sqlite3.Connection, known: Known) -> bool:
-    """Fold in what other processes appended. False when the session was erased meanwhile."""
+    """Fold in what other processes appended. False when the session was erased meanwhile. Raises Damaged."""
     found = db.execute("SELECT head, facts FROM session WHERE id = ?", (known.id,)).fetchone()
     if not found:
         return False
+    if not all(isinstance(count, int) and count >= 0 for count in found):
+        raise Damaged(found, ValueError("no counts"), f"what is counted of session {known.name!r}")
     if found[0] > known.log.head:
         for segment in known.segments:
             rows = db.execute(
                 "SELECT body, seq FROM event WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
                 (segment.session, known.log.head, segment.last),
             )
-            known.log.extend(unpack_event(body, seq) for body, seq in rows)
+            try:
+                known.log.extend(unpack_event(body, seq) for body, seq in rows)
+            except ValueError as error:
+                raise _out_of_order(known, error) from error
+        if known.log.head != found[0]:
+            raise _out_of_order(known, ValueError(f"it ends at {known.log.head}, not at {found[0]}"))
     if found[1] > known.facts:
         if known.log.scopes:
             rows = db.execute(
@@ -244,6 +197,10 @@ def refresh(db: sqlite3.Connection, known: Known) -> bool:
             known.log.learn(unpack(body, Fact) for (body,) in rows)
         known.facts = found[1]
     return True
+
+
+def _out_of_order(known: Known, why: ValueError) -> Damaged:
+    return Damaged(None, why, f"the order of events of session {known.name!r}")
 
 
 def all_facts(db: sqlite3.Connection, known: Known, upto: int = ENDLESS) -> Iterator[Fact]:

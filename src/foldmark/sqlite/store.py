@@ -21,7 +21,11 @@ from foldmark.sqlite.vectors import SQLiteVectors
 class SQLiteStore(Sessions, Events, Checkpoints, Lists, Recall, Works):
     """Keeps everything in one SQLite file. `durability="full"` also survives a power cut, at a third of the
     speed or less; "normal" may then lose the last transactions (never a crash of the process, never the
-    file)."""
+    file).
+
+    What is deleted is gone for every search and read at once, and from the pages of the file as soon as no process
+    reads what it replaced: a deletion waits for none of them. The next write after that cleans the file, at the latest
+    the last process that closes it."""
 
     def __init__(self, path: str | Path, *, durability: Literal["normal", "full"] = "normal") -> None:
         super().__init__(path, durability)

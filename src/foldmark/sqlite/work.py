@@ -14,7 +14,8 @@ from foldmark.dirtying import BY_HAND, ends, enlists, makes_whole_session, touch
 from foldmark.events import Event
 from foldmark.log import viewpoint_of
 from foldmark.sqlite.rows import get, pack, put
-from foldmark.sqlite.sessions import Known, find_row
+from foldmark.sqlite.session_rows import fetched, find_row, is_text
+from foldmark.sqlite.sessions import Known
 from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Raising, ScopeState, Work
 from foldmark.store.refusing import no_session
 
@@ -36,7 +37,7 @@ _FREE = (
 )
 """What makes a dirty row one to be claimed: no lease on it, nor on another scope of its session."""
 
-_OLDEST = f"SELECT id, since FROM work INDEXED BY work_dirty WHERE wanted > done AND {_FREE} ORDER BY since, id LIMIT 1"
+_OLDEST = f"SELECT id, since FROM work INDEXED BY work_dirty WHERE wanted > done AND {_FREE} ORDER BY since, id"
 
 _NEW_STATE = pack(ScopeState())
 
@@ -128,29 +129,45 @@ def want(db: sqlite3.Connection, key: Key, now: float) -> None:
 
 def is_waiting(db: sqlite3.Connection, now: float) -> bool:
     """Whether there is anything to claim; only reads, so that workers who find nothing block no writer."""
-    return db.execute(_OLDEST, {"now": now}).fetchone() is not None
+    return _oldest(db, now) is not None
 
 
 def claim(db: sqlite3.Connection, now: float, lease_seconds: float) -> Work | None:
     """Take the lease of the oldest work that is free."""
-    oldest = db.execute(_OLDEST, {"now": now}).fetchone()
+    oldest = _oldest(db, now)
     if oldest is None:
         return None
+    number, key = oldest
     (token,) = db.execute("UPDATE meta SET value = value + 1 WHERE key = 'work_token' RETURNING value").fetchone()
-    session, scope, sees, *numbers = db.execute(
+    wanted, done, lease_until, since, attempts = db.execute(
         "UPDATE work SET taken = wanted, token = ?, lease_until = ?, attempts = attempts + 1, not_before = 0, "
-        "since = min(since, ?) WHERE id = ? "
-        "RETURNING session, scope, sees, wanted, done, lease_until, since, attempts",
-        (token, now + lease_seconds, now, oldest[0]),
+        "since = min(since, ?) WHERE id = ? RETURNING wanted, done, lease_until, since, attempts",
+        (token, now + lease_seconds, now, number),
     ).fetchone()
-    tenant, user, name = db.execute(
-        "SELECT tenant.name, user.name, session.name FROM session "
-        "JOIN user ON user.id = session.user JOIN tenant ON tenant.id = user.tenant WHERE session.id = ?",
-        (session,),
-    ).fetchone()
-    wanted, done, lease_until, since, attempts = numbers
-    key = Key(session=get(name), tenant=get(tenant), user=get(user), scope=get(scope), sees=sees)
     return Work(key=key, wanted=wanted, done=done, token=token, lease_until=lease_until, since=since, attempts=attempts)
+
+
+def _oldest(db: sqlite3.Connection, now: float) -> tuple[int, Key] | None:
+    """(number, key) of the work that is claimed next. That of a session which nobody can name any more is passed over:
+    it would stop all workers."""
+    for number, _ in db.execute(_OLDEST, {"now": now}):
+        if key := _key_of(db, number):
+            return number, key
+    return None
+
+
+def _key_of(db: sqlite3.Connection, number: int) -> Key | None:
+    """Whose work a row is; None where a name is damaged."""
+    found = fetched(
+        db,
+        "SELECT session.name, tenant.name, user.name, scope, sees FROM work JOIN session ON session.id = work.session "
+        "JOIN user ON user.id = session.user JOIN tenant ON tenant.id = user.tenant WHERE work.id = ?",
+        (number,),
+    )
+    if not found or not all(map(is_text, found[0])):
+        return None
+    session, tenant, user, scope, sees = map(get, found[0])
+    return Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)  # type: ignore[arg-type]
 
 
 def extend(db: sqlite3.Connection, work: Work, until: float) -> bool:

@@ -11,6 +11,7 @@ Rules that every store obeys (the contract suite carries them from one to the ne
 - seq rises strictly; a fork inherits by reference; queries take the lineage.
 - same id and same content is a no-op, same id and other content is IdConflict.
 - tenant and user come from the key, never from a query.
+- what it gives stays as it was, whatever comes meanwhile; only the calls, state and counts of a `Context` are living.
 - `open`, `context`, `append`, `describe` and `enlist` make the session if needed; whatever else asks for one raises
   NotFound when it is not there, but `children`, and `extend` and `settle`, which answer that there is nothing.
 """

@@ -23,11 +23,16 @@ class OpenCall(msgspec.Struct, frozen=True):
 
 
 class Calls(dict[str, OpenCall]):
-    """The newest call of each id; `made` has by id the newest of each key (scope or branch)."""
+    """The newest call of each id; `made` has by id the newest of each key (scope or branch). Those of a log are living:
+    another thread may record meanwhile, so they are looked up (`get`, `in`, `of`) and not walked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.made: dict[str, dict[str, OpenCall]] = {}
+
+    def of(self, call_id: str) -> dict[str, OpenCall]:
+        """The newest call with that id by each key. A copy."""
+        return self.made.get(call_id, {}).copy()
 
     def add(self, event: Event) -> None:
         """The calls that an event makes."""
@@ -49,7 +54,7 @@ class Calls(dict[str, OpenCall]):
         if event.result is None:
             return None
         call_id = event.result.call_id
-        calls = {**(earlier.made.get(call_id, {}) if earlier else {}), **self.made.get(call_id, {})}
+        calls = {**(earlier.of(call_id) if earlier else {}), **self.of(call_id)}
         own = calls.get(event.key)
         if own and not own.answered:
             return own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from foldmark.dates import written
 from foldmark.events import Event, images_of
@@ -15,6 +15,8 @@ from foldmark.seeking import speaker_role
 
 HITS_CHARACTERS = 12_000
 """The most that hits take together."""
+WHY_CHARACTERS = 300
+"""The most that the reason of one hit takes."""
 _LEAST = 200
 """Characters of an event that are worth beginning it on a page."""
 
@@ -41,7 +43,7 @@ def no_hits(place: str, wider: Sequence[str], *, filtered: bool) -> str:
 
 def _hit(hit: Hit) -> str:
     told = [hit.at or hit.ref, *_when(hit.date), hit.speaker]
-    why = f"; {one_line(hit.why)}" if hit.why else ""
+    why = f"; {one_line(hit.why, WHY_CHARACTERS)}" if hit.why else ""
     return f"[{', '.join(one_line(each, 200) for each in told)}{why}]\n{quoted(hit.snippet)}"
 
 
@@ -49,14 +51,20 @@ def _when(date: str) -> list[str]:
     return [date[:16].replace("T", " ")] if date else []
 
 
-def loaded_text(loaded: Loaded, limit: int) -> str:
-    """What was opened, at most about `limit` characters of it, and the ref to go on with."""
-    blocks, more = blocks_of(loaded, limit) if loaded.events else ([quoted(loaded.text)], loaded.next)
+def loaded_text(loaded: Loaded, limit: int, load: str) -> str:
+    """What was opened, at most about `limit` characters of it, and the ref to go on with: where nothing else is left,
+    the body of a preview. `load` is the tool that opens it."""
+    if loaded.events:
+        blocks, more = blocks_of(loaded, limit, lambda ref: f'{load}(ref="{ref}")')
+        more = more or (loaded.next if loaded.next.startswith("artifact:") else "")
+    else:
+        blocks, more = [quoted(loaded.text)], loaded.next
     return joined([opening(f"recalled {loaded.ref}"), *blocks, f"[next: {more}]" if more else "[that is all]"])
 
 
-def blocks_of(loaded: Loaded, limit: int) -> tuple[list[str], str]:
-    """Loaded events as quoted text, as many as fit in about `limit` characters, and the ref of what is left."""
+def blocks_of(loaded: Loaded, limit: int, opens: Callable[[str], str] = str) -> tuple[list[str], str]:
+    """Loaded events as quoted text, as many as fit in about `limit` characters, and the ref of what is left. `opens`
+    says how the reader opens the ref of a whole body, where an event shows a preview."""
     last, room, blocks = _last(loaded), limit, list[str]()
     times = loaded.times or tuple(event.time for event in loaded.events)
     for at, event in enumerate(loaded.events):
@@ -68,7 +76,7 @@ def blocks_of(loaded: Loaded, limit: int) -> tuple[list[str], str]:
         start = _at_character(data, loaded.skip) if at == 0 else 0
         text = data[start:].decode("utf-8", "surrogatepass")
         shown = _fitting(text, max(room, 1))
-        block = _block(event, times[at], shown, loaded.session, goes_on=start > 0)
+        block = _block(event, times[at], shown, loaded.session, opens, goes_on=start > 0)
         blocks.append(block)
         room -= len(block)
         if len(shown) < len(text):
@@ -107,17 +115,21 @@ def _at_character(data: bytes, start: int) -> int:
     return start
 
 
-def _block(event: Event, time: float | None, text: str, session: str, *, goes_on: bool) -> str:
-    """An event's words under a line that says whose they are, with the refs of what stands outside."""
+def _block(
+    event: Event, time: float | None, text: str, session: str, opens: Callable[[str], str], *, goes_on: bool
+) -> str:
+    """An event's words under a line that says whose they are. Where they are a preview, that comes first, with what
+    opens the whole."""
     told = [event_ref(event.seq, session), *_moment(time), _speaker(event)]
     told += [f"{len(list(images_of(event)))} image(s)"] if any(images_of(event)) else []
     head = f"[{', '.join(one_line(each, 200) for each in told)}{', goes on' if goes_on else ''}]"
     bodies = [
-        f"[a preview; whole: {artifact_ref(event.seq, one.number, session)}, {plural(one.lines, 'line')}]"
+        f"[a preview; the whole, {plural(one.lines, 'line')}: "
+        f"{one_line(opens(artifact_ref(event.seq, one.number, session)), 300)}]"
         for one in event.artifacts
         if one.kind != "image"
     ]
-    return joined([head, quoted(text) if text else "", *bodies])
+    return joined([head, *bodies, quoted(text) if text else ""])
 
 
 def _moment(time: float | None) -> list[str]:

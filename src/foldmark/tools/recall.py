@@ -67,7 +67,7 @@ def recall_tools(
         return _said(lambda: _search(plain, arguments, reach, called[LOAD], redact=redact))
 
     def load(plain: Session, arguments: Mapping[str, Any] | None) -> str:
-        return _said(lambda: _load(plain, arguments, reach, called[SEARCH], redact=redact))
+        return _said(lambda: _load(plain, arguments, reach, called, redact=redact))
 
     return [
         tool_of(session, called[SEARCH], _SEARCHES.format(load=called[LOAD]), _search_schema(reach), search),
@@ -135,7 +135,9 @@ def _own_words(session: Session) -> frozenset[int]:
     return frozenset(event.seq for event in (*asking, *shown))
 
 
-def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, search: str, *, redact: bool) -> str:
+def _load(
+    session: Session, arguments: Mapping[str, Any] | None, reach: Reach, called: Mapping[str, str], *, redact: bool
+) -> str:
     given = asked.read(arguments, list(_LOAD["properties"]))
     ref, call_id, lines = (asked.text(given, name) for name in ("ref", "call_id", "lines"))
     if bool(ref) == bool(call_id):
@@ -152,8 +154,8 @@ def _load(session: Session, arguments: Mapping[str, Any] | None, reach: Reach, s
             limit = limit * limit // len(quoted(found.text))
             found = session.load(_with_lines(address, lines), limit=max(limit, 1), reach=reach, redact=redact)
     except NotFound as error:
-        return f"Nothing was opened: {_reason(error, address, search)}"
-    return loaded_text(found, limit)
+        return f"Nothing was opened: {_reason(error, address, called[SEARCH])}"
+    return loaded_text(found, limit, called[LOAD])
 
 
 def _with_lines(ref: str, lines: str) -> str:

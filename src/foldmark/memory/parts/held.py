@@ -36,7 +36,8 @@ class Held:
     def _open(self, key: Key, info: SessionInfo | None = None) -> Row:
         name = (key.tenant, key.user, key.session)
         if (row := self._rows.get(name)) is None:
-            info = msgspec.structs.replace(info or SessionInfo(session=key.session), session=key.session)
+            info = info or SessionInfo(session=key.session)
+            info = msgspec.structs.replace(info, session=key.session, meta=dict(info.meta))
             parent = None
             if info.parent:
                 parent = self._row(msgspec.structs.replace(key, session=info.parent))

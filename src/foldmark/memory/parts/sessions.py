@@ -68,4 +68,5 @@ class Sessions(Held):
 
 
 def _info(row: Row) -> SessionInfo:
-    return msgspec.structs.replace(row.info, head=row.log.head)
+    """The row as it is now. A copy, its settings too: whoever gets it may change them."""
+    return msgspec.structs.replace(row.info, head=row.log.head, meta=dict(row.info.meta))

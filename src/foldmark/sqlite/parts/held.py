@@ -19,7 +19,8 @@ from foldmark.errors import HeadMoved, StoreError
 from foldmark.sqlite import sessions
 from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.schema import migrate
-from foldmark.sqlite.sessions import Known, Row, refresh
+from foldmark.sqlite.session_rows import Row, find_row
+from foldmark.sqlite.sessions import Known, refresh
 from foldmark.store import Key, SessionInfo
 from foldmark.store.refusing import no_session
 
@@ -57,7 +58,7 @@ class Held:
         Raises NotFound."""
         if (key.tenant, key.user, key.session) in self._known:
             return self._get(key)
-        if (found := sessions.find_row(db, key)) is None:
+        if (found := find_row(db, key)) is None:
             raise no_session(key.session)
         return Known(*found, sessions.lineage(db, found[0]))
 
@@ -77,7 +78,7 @@ class Held:
 
     def _create(self, db: sqlite3.Connection, key: Key, info: SessionInfo | None = None) -> Row:
         """The session's row, made where there is none, inside a transaction that writes."""
-        if found := sessions.find_row(db, key):
+        if found := find_row(db, key):
             return found[0]
         return sessions.create(db, key, info or SessionInfo(session=key.session))[0]
 
@@ -88,7 +89,7 @@ class Held:
         known = self._known.get(name)
         if known is None or not refresh(db, known):
             self._known.pop(name, None)
-            found = sessions.find_row(db, key)
+            found = find_row(db, key)
             if found is None:
                 return None
             known = Known(found[0], found[1], sessions.lineage(db, found[0]))

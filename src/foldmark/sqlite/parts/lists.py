@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from foldmark.sqlite import matching
 from foldmark.sqlite.parts.held import Held
 from foldmark.sqlite.rows import in_chunks, marks
-from foldmark.sqlite.sessions import below
+from foldmark.sqlite.sessions import forks
 from foldmark.store import Key, Match
 
 
@@ -38,13 +38,13 @@ class Lists(Held):
         with self._reading() as db:
             with self._lock:
                 known = self._glance(db, key)
-            return matching.match(db, known, below(db, known.id, children=False), chains)
+            return matching.match(db, known, forks(db, known.id), chains)
 
     def ends(self, key: Key, plains: Sequence[str]) -> Match | None:
         with self._reading() as db:
             with self._lock:
                 known = self._glance(db, key)
-            return matching.ends(db, known, below(db, known.id, children=False), plains)
+            return matching.ends(db, known, forks(db, known.id), plains)
 
 
 def _written(db: sqlite3.Connection, whose: str, number: int, hashes: Iterable[str]) -> dict[str, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from foldmark.log import described
-from foldmark.sqlite import matching, sessions
+from foldmark.sqlite import matching, session_rows, sessions
 from foldmark.sqlite.erasing import erase, merges
 from foldmark.sqlite.parts.held import Held
-from foldmark.sqlite.rows import get, pack, put, unpack
-from foldmark.sqlite.sessions import Known, below
+from foldmark.sqlite.rows import pack, put, unpack
+from foldmark.sqlite.session_rows import find_row, info_of, listed
 from foldmark.store import Key, SessionInfo
 from foldmark.store.refusing import may_go, no_session, still_there
 
@@ -19,50 +19,50 @@ class Sessions(Held):
 
     def open(self, key: Key, *, info: SessionInfo | None = None) -> SessionInfo:
         with self._reading() as db:
-            if found := sessions.find_row(db, key):  # one that is there is opened without writing or reading its log
-                return sessions.info_of(db, found[0])
+            if found := find_row(db, key):  # one that is there is opened without writing or reading its log
+                return info_of(db, found[0])
         with self._writing() as db:
-            return sessions.info_of(db, self._create(db, key, info))
+            return info_of(db, self._create(db, key, info))
 
     def info(self, key: Key) -> SessionInfo:
         with self._reading() as db:
-            found = sessions.find_row(db, key)
+            found = find_row(db, key)
             if found is None:
                 raise no_session(key.session)
-            return sessions.info_of(db, found[0])
+            return info_of(db, found[0])
 
     def describe(self, key: Key, meta: Mapping[str, str]) -> SessionInfo:
         with self._writing() as db:
             row = self._create(db, key)
             changed = pack(described(unpack(row.meta, dict[str, str]), meta))
             db.execute("UPDATE session SET meta = ? WHERE id = ?", (changed, row.id))
-            return sessions.info_of(db, row._replace(meta=changed))
+            return info_of(db, row._replace(meta=changed))
 
     def sessions(self, tenant: str, user: str) -> list[SessionInfo]:
         with self._reading() as db:
-            return [sessions.info_of(db, row) for row in sessions.rows_of_user(db, tenant, user)]
+            return listed(db, session_rows.rows_of_user(db, tenant, user))
 
     def children(self, key: Key, *, call: str | None = None) -> list[SessionInfo]:
         with self._reading() as db:
-            found = sessions.find_row(db, key)
+            found = find_row(db, key)
             made = sessions.children(db, found[0].id, call) if found else []
-            return [sessions.info_of(db, row) for row in made]
+            return listed(db, made)
 
     def delete(self, key: Key, *, descendants: bool = False, heads: Mapping[str, int] | None = None) -> tuple[str, ...]:
         with self._writing() as db:
-            if (found := sessions.find_row(db, key)) is None:
+            if (found := session_rows.row_to_erase(db, key)) is None:
                 raise no_session(key.session)
-            known = Known(*found, ())  # its log is not read: a damaged session can be erased
-            hanging = below(db, known.id, children=True)
-            may_go(key.session, {get(row.name): row.kind for row in hanging}, descendants=descendants)
-            doomed = [known.row, *hanging]
-            ends = {get(row.name): sessions.row_of(db, row.id).head for row in doomed} if heads is not None else {}
-            still_there(key.session, ends, heads)
-            gone = erase(db, known, doomed, key.tenant)
-            for row in doomed:
-                self._known.pop((key.tenant, key.user, get(row.name)), None)
+            row, tenant = found  # its log is not read: a damaged session can be erased
+            doomed = [row, *sessions.below(db, row.id)]
+            names = [session_rows.listed_name(one.id, one.name) for one in doomed]
+            kinds, ends = map(session_rows.kind_of, doomed), map(session_rows.head_of, doomed)
+            may_go(key.session, dict(list(zip(names, kinds, strict=True))[1:]), descendants=descendants)
+            still_there(key.session, dict(zip(names, ends, strict=True)), heads)
+            gone = erase(db, doomed, key.tenant, f"t{tenant} u{row.user}")
+            for name in names:
+                self._known.pop((key.tenant, key.user, name), None)
         merges(self._writing)
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._places.empty_log()
         return tuple(sorted(gone))
 
     def hashes(self, tenant: str) -> set[str]:

@@ -9,17 +9,20 @@ import msgspec
 
 from foldmark.errors import NotFound
 from foldmark.store import Key, SessionInfo
-from foldmark.store.forwarding import Forwarding as Plain
+from foldmark.store.forwarding import Forwarding
 from foldmark.vectors import Vectors, vectors_of
 
 
-class Forwarding(Plain):
-    """Wraps `inner` and changes nothing."""
+class Wrapping(Forwarding):
+    """Wraps `inner` and changes nothing; of children it tells what it tells of each alone."""
 
     def children(self, key: Key, *, call: str | None = None) -> list[SessionInfo]:
         """As `info` tells of them: where that shows less of a row, so does this."""
         told: list[SessionInfo] = []
         for one in self.inner.children(key, call=call):
+            if one.damaged:  # nobody can ask for that one alone
+                told.append(msgspec.structs.replace(one, title=""))
+                continue
             with suppress(NotFound):  # erased meanwhile
                 told.append(self.info(msgspec.structs.replace(key, session=one.session)))
         return told
