@@ -15,6 +15,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -48,11 +49,16 @@ def cached(embedder: Embedder, path: Path) -> Embedder:
     )
 
     def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        keys = [(embedder.id, sha256(text.encode("utf-8", "replace")).digest()) for text in texts]
+        return after(texts, [""] * len(texts))
+
+    def after(texts: Sequence[str], before: Sequence[str]) -> Sequence[Sequence[float]]:
+        both = [f"{earlier}\0{text}" if earlier else text for text, earlier in zip(texts, before, strict=True)]
+        keys = [(embedder.id, sha256(text.encode("utf-8", "replace")).digest()) for text in both]
         rows = [db.execute("SELECT body FROM vector WHERE id = ? AND hash = ?", key).fetchone() for key in keys]
         new = [at for at, row in enumerate(rows) if row is None]
         if new:
-            made = embedder.call([texts[at] for at in new])
+            given, earlier = [texts[at] for at in new], [before[at] for at in new]
+            made = embedder.call_after(given, earlier) if embedder.call_after else embedder.call(given)
             bodies = dict(zip(new, (array("f", vector).tobytes() for vector in made), strict=True))
             db.executemany(
                 "INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", [(*keys[at], b) for at, b in bodies.items()]
@@ -61,7 +67,8 @@ def cached(embedder: Embedder, path: Path) -> Embedder:
             rows = [row or (bodies[at],) for at, row in enumerate(rows)]
         return [array("f", row[0]) for row in rows]
 
-    return msgspec.structs.replace(embedder, call=call, timeout_seconds=600.0)
+    reads = after if embedder.reads_before else None
+    return msgspec.structs.replace(embedder, call=call, call_after=reads, timeout_seconds=600.0)
 
 
 def run(name: str, conversations: Sequence[Conversation], embedder: Embedder | None) -> Run:
@@ -116,8 +123,9 @@ def costs(embedder: Embedder, conversations: Sequence[Conversation]) -> str:
     questions = [asked.text for conversation in conversations for asked in conversation.questions][:SAMPLE]
     embedder.of_query(questions[0])  # loads the model
     start = time.process_time()
+    before = ["", "", *("\n".join(pair) for pair in pairwise(texts[:-1]))]
     for at in range(0, len(texts), embedder.batch):
-        embedder.of_texts(texts[at : at + embedder.batch])
+        embedder.of_texts(texts[at : at + embedder.batch], before[at : at + embedder.batch])
     events = time.process_time()
     for question in questions:
         embedder.of_query(question)

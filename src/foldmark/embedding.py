@@ -19,6 +19,7 @@ from foldmark.awaiting import unawaited
 from foldmark.errors import EmbedderFailed, PolicyError
 
 Call = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+CallAfter = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 
 LONGEST_ID = 200
 MOST_DIMENSIONS = 8_192
@@ -27,7 +28,9 @@ _STEPS = 127  # a component is kept as one of 2 x 127 + 1 steps
 
 class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     """Turns texts into vectors: `call` takes a list of texts and gives as many lists of `dimension` numbers; `ask` does
-    the same for queries, where a model wants to know which is which (else `call` does).
+    the same for queries, where a model wants to know which is which (else `call` does). `call_after` takes the texts
+    and as many of what was said right before each (empty where nothing was), and gives the vectors of the texts as they
+    read there: for models that give a vector for every token. Without it every text is read alone.
 
     `id` names model and form: vectors are kept under it, and those of another id or dimension are never used. `weight`
     is what nearness counts beside words in a search (0: never; what helps is measured for each, and too much hurts).
@@ -44,9 +47,10 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 32
     timeout_seconds: float = 5.0
     ask: Call | None = None
+    call_after: CallAfter | None = None
 
     def __post_init__(self) -> None:
-        for which, function in (("call", self.call), ("ask", self.ask)):
+        for which, function in (("call", self.call), ("ask", self.ask), ("call_after", self.call_after)):
             if callable(function) and is_async(function):
                 raise PolicyError(
                     f"{which} of the embedder {self.id!r:.200} is async; it takes a plain function, for the event loop "
@@ -56,6 +60,7 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
             (not self.id or len(self.id) > LONGEST_ID or not self.id.isprintable(), "id", self.id),
             (not callable(self.call), "call", self.call),
             (self.ask is not None and not callable(self.ask), "ask", self.ask),
+            (self.call_after is not None and not callable(self.call_after), "call_after", self.call_after),
             (not 1 <= self.dimension <= MOST_DIMENSIONS, "dimension", self.dimension),
             (not isfinite(self.weight) or self.weight < 0, "weight", self.weight),
             (self.batch < 1, "batch", self.batch),
@@ -65,9 +70,18 @@ class Embedder(msgspec.Struct, frozen=True, kw_only=True):
             if is_wrong:
                 raise PolicyError(f"{name} of the embedder {self.id[:LONGEST_ID]!r} cannot be {value!r}.")
 
-    def of_texts(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of what is searched. Raises EmbedderFailed."""
-        return self._vectors(self.call, texts)
+    @property
+    def reads_before(self) -> bool:
+        """Whether what was said right before a text counts for its vector."""
+        return self.call_after is not None
+
+    def of_texts(self, texts: Sequence[str], before: Sequence[str] = ()) -> list[Vector]:
+        """Vectors of what is searched; `before` is what was said right before each, for those that read it. Raises
+        EmbedderFailed."""
+        after = self.call_after
+        if after is None or not any(before):
+            return self._vectors(self.call, texts)
+        return self._vectors(lambda given: after(given, before), texts)
 
     def of_query(self, query: str) -> tuple[float, ...]:
         """The vector of what is asked, of length 1. Raises EmbedderFailed."""

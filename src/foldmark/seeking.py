@@ -63,6 +63,8 @@ class Finding(msgspec.Struct, frozen=True):
     near: tuple[Found, ...] = ()
 
 
+SITTING = 4 * 3_600.0
+"""What was said after a longer pause, in seconds, does not belong to what was said before it."""
 NEAR = 2
 """An answer seldom repeats its question's words: what stands two turns away still belongs to it (measured on dialogue,
 1 to 3 tried)."""
@@ -201,6 +203,11 @@ def is_said(event: Event) -> bool:
     """Words of a user or an agent, without calls: what has neighbours that belong to it. Among tool results, whose
     neighbours are other things, neighbours did harm."""
     return event.role in ("user", "assistant") and not event.calls
+
+
+def is_one_sitting(one: float | None, other: float | None) -> bool:
+    """Whether two times are near enough for one talk; what has no time may be."""
+    return one is None or other is None or abs(one - other) <= SITTING
 
 
 def near_of(found: Sequence[Found]) -> list[tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from foldmark.embedding import Embedder, Vector
-from foldmark.seeking import Found, Sought, Where
+from foldmark.seeking import Found, Sought, Where, is_one_sitting, is_said
 from foldmark.store import Key, Store
 
 Place = tuple[str, int, int]
@@ -36,16 +36,39 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class Unembedded(msgspec.Struct, frozen=True):
-    """A piece that has no vector yet: its place, its own `text`, and the `head` that is indexed with it."""
+    """A piece that has no vector yet: its place, its own `text`, the `head` that is indexed with it, and what was said
+    right `before` it, for embedders that read it."""
 
     place: Place
     text: str
     head: str = ""
+    before: str = ""
 
     @property
     def whole(self) -> str:
         """What is embedded: as with words, the call that a result answers stands in front."""
         return f"{self.head}\n{self.text}" if self.head else self.text
+
+
+READ_BEFORE = 2
+"""So many events before what was said are read with it (measured on dialogue: 1 brings less, 3 and 5 no more)."""
+BEFORE_CHARACTERS = 500
+"""And so much of them at most, the nearest."""
+
+
+def said_before(one: Found, earlier: Sequence[Found]) -> str:
+    """What was said right before what is said in a piece, in the same sitting and for the same scope; empty before
+    anything else. `earlier` are the first pieces of the READ_BEFORE events before it, as far as the session holds
+    them, the nearest first."""
+    if one.piece.order or not is_said(one.event):
+        return ""
+    texts: list[str] = []
+    for step, other in enumerate(earlier, 1):
+        is_next = other.piece.seq == one.piece.seq - step and is_said(other.event)
+        if not is_next or other.event.key != one.event.key or not is_one_sitting(one.time, other.time):
+            break
+        texts.append(other.piece.text)
+    return "\n".join(reversed(texts))[-BEFORE_CHARACTERS:]
 
 
 def nearest_first(scores: Mapping[Place, float]) -> list[Place]:
@@ -63,8 +86,8 @@ class Vectors(Protocol):
     """Vectors beside the pieces of a store. They belong to the session that holds the piece, and are erased with it."""
 
     def missing(self, key: Key, embedder: Embedder, *, limit: int, where: Where = "session") -> list[Unembedded]:
-        """Pieces of what the key may search that have no vector of this embedder, by session the oldest first. Raises
-        NotFound."""
+        """Pieces of what the key may search that have no vector of this embedder, by session the oldest first; for one
+        that reads it with what was said right before (`said_before`), of what the key sees. Raises NotFound."""
 
     def put(self, key: Key, embedder: Embedder, made: Sequence[tuple[Unembedded, Vector]]) -> int:
         """Keep vectors; returns how many pieces were still there, with the same text, to get one. Raises NotFound."""
@@ -100,7 +123,7 @@ def embed(store: Store, key: Key, embedder: Embedder, *, limit: int = 256, where
     done = 0
     for start in range(0, min(limit, len(waiting)), embedder.batch):
         batch = waiting[start : min(limit, start + embedder.batch)]
-        made = embedder.of_texts([one.whole for one in batch])
+        made = embedder.of_texts([one.whole for one in batch], [one.before for one in batch])
         done += vectors.put(key, embedder, list(zip(batch, made, strict=True)))
     return Embedded(done, len(waiting) > limit)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from foldmark import Session, embedders
+from foldmark.embedders.minilm import MOST_BEFORE, MOST_TOKENS, _after
 from foldmark.embedding import Embedder, cosines
 from foldmark.errors import EmbedderFailed, PolicyError
 from foldmark.events import user
@@ -182,6 +183,35 @@ def test_a_text_has_one_vector_whatever_stands_beside_it_in_a_batch(make: Any) -
     assert (
         sum(abs(a - b) for a, b in zip(*(memoryview(v[0].body).cast("b") for v in (alone, among)), strict=True)) < 800
     )
+
+
+def test_minilm_reads_a_text_after_what_was_said_before_it() -> None:
+    embedder = minilm()
+    texts, before = ["She is asleep on the sofa."] * 2, ["", "How is your old cat doing?"]
+    alone, after = cosines(embedder.of_query("the cat"), embedder.of_texts(texts, before))
+    assert after > alone + 0.05
+
+
+@pytest.mark.parametrize("count", [1, 100, 200, 300, 5_000])
+def test_what_was_before_never_takes_the_place_of_a_texts_own_tokens(count: int) -> None:
+    own = SimpleNamespace(ids=[101, *range(2_000, 2_000 + min(count, MOST_TOKENS - 2)), 102])
+    own.offsets = [(0, 0), *((at, at + 1) for at in range(len(own.ids) - 2)), (0, 0)]
+    read = _after(own, "a" * count, list(range(5_000, 6_000)))
+    assert len(read.ids) == len(read.counts) <= MOST_TOKENS
+    assert [id for id in read.ids if not 5_000 <= id < 6_000] == own.ids
+    assert [id for id, counts in zip(read.ids, read.counts, strict=True) if counts] == own.ids[1:-1]
+    taken = [id for id in read.ids if 5_000 <= id < 6_000]
+    assert taken == list(range(6_000 - len(taken), 6_000))
+    assert len(taken) == min(MOST_BEFORE, MOST_TOKENS - len(own.ids))
+
+
+@pytest.mark.parametrize(
+    ("text", "counting"), [("a, b!", [1, 3]), ("¡é 日", [2, 3]), ("?!", [0, 1, 2, 3]), ("", [0, 1])]
+)
+def test_signs_and_ends_do_not_count_but_in_a_text_without_a_word(text: str, counting: list[int]) -> None:
+    places = [(at, at + 1) for at, letter in enumerate(text) if letter != " "]
+    own = SimpleNamespace(ids=list(range(len(places) + 2)), offsets=[(0, 0), *places, (0, 0)])
+    assert [at for at, counts in enumerate(_after(own, text, []).counts) if counts] == counting
 
 
 def test_minilm_finds_what_no_word_of_the_question_names() -> None:

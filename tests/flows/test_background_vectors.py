@@ -125,6 +125,33 @@ def test_work_that_was_not_due_brings_vectors_too_and_only_to_what_is_new(store:
     assert len(seen) == len(set(seen)) < 8
 
 
+def test_what_was_said_before_a_text_is_handed_over_by_a_worker_too(store: Store, clock: FixedClock) -> None:
+    seen: dict[str, str] = {}
+
+    def after(texts: Sequence[str], before: Sequence[str]) -> list[Sequence[float]]:
+        seen.update(zip(texts, before, strict=True))
+        return [numbers(text) for text in texts]
+
+    session = grown(store, clock, rounds=1)
+    session.record(user("We sold the lorry."), user("It was red."))
+    worker(store, clock, msgspec.structs.replace(toy(), call_after=after)).drain()
+    assert seen["It was red."].endswith("We sold the lorry.")
+
+
+def test_what_was_said_before_is_handed_over_no_more_once_a_worker_ends(store: Store, clock: FixedClock) -> None:
+    given: list[str] = []
+
+    def after(texts: Sequence[str], before: Sequence[str] = ()) -> list[Sequence[float]]:
+        given.extend(texts)
+        return [numbers(text) for text in texts]
+
+    session = grown(store, clock, rounds=1)
+    session.record(user("We sold the lorry."), user("It was red."), user("It was old."))
+    reading = msgspec.structs.replace(toy(batch=1), call=after, call_after=after)
+    Embedding(store, reading, 60.0).give(session.key, Future(), lambda: "It was red." not in given)
+    assert given[-1] == "It was red."
+
+
 def test_run_once_embeds_the_one_session_whose_work_it_did(store: Store, clock: FixedClock) -> None:
     embedder = toy()
     grown(store, clock, "first", rounds=1)

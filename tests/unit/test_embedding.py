@@ -83,7 +83,8 @@ def test_numbers_that_are_none_are_refused(wrong: list[float]) -> None:
     "wrong",
     [
         {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"}, {"id": "x" * 201}, {"call": None}, {"call": awaited},
-        {"ask": "x"}, {"ask": awaited}, {"dimension": 0}, {"dimension": 10_000}, {"weight": -0.1}, {"weight": nan},
+        {"ask": "x"}, {"ask": awaited}, {"call_after": "x"}, {"call_after": awaited},
+        {"dimension": 0}, {"dimension": 10_000}, {"weight": -0.1}, {"weight": nan},
         {"batch": 0}, {"timeout_seconds": 0.0}, {"timeout_seconds": nan},
     ],
 )  # fmt: skip
@@ -125,6 +126,32 @@ def test_a_query_goes_by_a_function_of_its_own_where_there_is_one() -> None:
     assert seen == ["a", "b", "query: c"]
 
 
+def test_what_was_said_before_a_text_is_handed_over_where_an_embedder_reads_it_and_anything_was_said() -> None:
+    calls: list[tuple[str, list[str]]] = []
+
+    def after(texts: Sequence[str], before: Sequence[str]) -> Sequence[Sequence[float]]:
+        calls.append(("after", list(before)))
+        return [numbers(text) for text in texts]
+
+    def alone(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        calls.append(("alone", list(texts)))
+        return [numbers(text) for text in texts]
+
+    plain = Embedder(id="plain", call=alone, dimension=64)
+    reading = msgspec.structs.replace(plain, call_after=after)
+    for embedder in (plain, reading):
+        for before in (["", "x"], ["", ""], []):
+            assert embedder.of_texts(["a", "b"], before) == plain.of_texts(["a", "b"])
+    assert [call for call in calls if call != ("alone", ["a", "b"])] == [("after", ["", "x"])]
+    assert (plain.reads_before, reading.reads_before) == (False, True)
+
+
+def test_an_embedder_that_fails_at_what_was_said_before_fails_as_one() -> None:
+    weak = Embedder(id="weak", call=numbers, call_after=lambda texts, before: failing(texts), dimension=64)
+    with pytest.raises(EmbedderFailed, match="RuntimeError"):
+        weak.of_texts(["a"], ["b"])
+
+
 # -- fusion
 
 
@@ -157,6 +184,23 @@ def test_what_only_nearness_brings_is_judged_too_and_nothing_twice() -> None:
     assert [one.piece.seq for one in (*whole.found, *whole.near)] == [1, 2, 3]
     made = fused([Ranked(lexical, 2.0), Ranked(both, 1.0)], whole, Nearest((near_alone,), {("", 3, 0): 0.5}), 0.5)
     assert {one.found.piece.seq: one.score for one in made} == {1: 2.0, 2: 1.0, 3: 1.0}
+
+
+@pytest.mark.parametrize(("reads_before", "expected"), [(False, ["event:2", "event:1"]), (True, ["event:1"])])
+def test_neighbours_lend_their_nearness_only_where_nothing_was_read_before_a_text(
+    reads_before: bool, expected: list[str]
+) -> None:
+    """Event 2 means nothing that is asked; event 1, which does, is asked for in other words."""
+
+    def call(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return [[1.0, 0.0] if "lorry" in text or "vehicle" in text else [0.0, 1.0] for text in texts]
+
+    after = (lambda texts, before: call(texts)) if reads_before else None
+    embedder = Embedder(id="two", call=call, call_after=after, dimension=2, weight=1.0)
+    session = Session("talk", embedder=embedder, clock=lambda: 1_000_000.0)
+    session.record(user("the lorry was sold to somebody else"), assistant("that is what everybody had hoped for"))
+    session.embed()
+    assert sorted(refs(session, "vehicle")) == sorted(expected)
 
 
 SAID = st.text(st.characters(), min_size=1, max_size=60)

@@ -17,7 +17,7 @@ from foldmark.hooked.doors import Doors
 from foldmark.hooked.readers import Readers
 from foldmark.seeking import Sought, Where
 from foldmark.store import Key, Store
-from foldmark.vectors import Nearest, Place, Unembedded, Vectors
+from foldmark.vectors import READ_BEFORE, Nearest, Place, Unembedded, Vectors
 
 Value = TypeVar("Value")
 
@@ -33,7 +33,7 @@ class HookedVectors:
         asked, doors = max(0, limit), Doors(self._store, self._seen, key, where)
         while True:  # what is left out must not cost the others their places
             found = self._inner.missing(key, embedder, limit=asked, where=where)
-            shown = self._shown(doors, found, lambda one: one.place)
+            shown = self._shown(doors, found, lambda one: one.place, embedder)
             if len(shown) >= limit or len(found) < asked:
                 return shown[: max(0, limit)]
             asked *= 2
@@ -48,9 +48,9 @@ class HookedVectors:
         wanted, doors = max(0, limit), Doors(self._store, self._seen, key, sought.where)
         while True:
             near = self._inner.nearest(key, embedder, asked, limit=wanted, sought=sought, beside=beside)
-            shown = self._shown(doors, near.found, lambda one: one.place)
+            shown = self._shown(doors, near.found, lambda one: one.place, embedder)
             if len(shown) >= limit or len(near.found) < wanted:
-                places = self._shown(doors, near.scores, lambda place: place)
+                places = self._shown(doors, near.scores, lambda place: place, embedder)
                 scores = {place: near.scores[place] for place in places}
                 return msgspec.structs.replace(near, found=tuple(shown[: max(0, limit)]), scores=scores)
             wanted *= 2
@@ -58,11 +58,18 @@ class HookedVectors:
     def forget(self, key: Key, *, keep: Embedder | None = None) -> int:
         return self._inner.forget(key, keep=keep)
 
-    def _shown(self, doors: Doors, values: Iterable[Value], place_of: Callable[[Value], Place]) -> list[Value]:
-        """Those of events that the reader is shown as they are stored, in order."""
-        values = list(values)
+    def _shown(
+        self, doors: Doors, values: Iterable[Value], place_of: Callable[[Value], Place], embedder: Embedder
+    ) -> list[Value]:
+        """Those of events that the reader is shown as they are stored, with all that was read for their vectors, in
+        order."""
+        values, back = list(values), READ_BEFORE if embedder.reads_before else 0
         hidden = {session: self._hidden(doors, session) for session in {place_of(one)[0] for one in values}}
-        return [one for one in values if not hidden[place_of(one)[0]](place_of(one)[1])]
+
+        def is_shown(session: str, seq: int) -> bool:
+            return not any(map(hidden[session], range(max(1, seq - back), seq + 1)))
+
+        return [one for one in values if is_shown(*place_of(one)[:2])]
 
     def _hidden(self, doors: Doors, session: str) -> Callable[[int], bool]:
         """Tells of a seq whether the reader is not shown that event, or not as it is stored, or whether it answers such

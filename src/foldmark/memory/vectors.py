@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -14,7 +15,7 @@ from foldmark.memory.rows import Row, time_of
 from foldmark.memory.searching import Stretch
 from foldmark.seeking import Found, Piece, Sought, Where
 from foldmark.store import Key
-from foldmark.vectors import Nearest, Place, Unembedded, around, nearest_first
+from foldmark.vectors import READ_BEFORE, Nearest, Place, Unembedded, around, nearest_first, said_before
 
 
 class MemoryVectors:
@@ -28,11 +29,18 @@ class MemoryVectors:
     def missing(self, key: Key, embedder: Embedder, *, limit: int, where: Where = "session") -> list[Unembedded]:
         with self._lock:
             out: list[Unembedded] = []
+            holder, earlier = None, deque[Found](maxlen=READ_BEFORE)  # first pieces of one row, the nearest first
             for row, place, piece in self._searched(key, Sought(where=where)):
                 if len(out) >= limit:
                     break
+                if row is not holder:
+                    holder, earlier = row, deque[Found](maxlen=READ_BEFORE)
+                one = _found(row, place, piece)
                 if place[1:] not in _held(row, embedder):
-                    out.append(Unembedded(place, piece.text, piece.head))
+                    before = said_before(one, earlier) if embedder.reads_before else ""
+                    out.append(Unembedded(place, piece.text, piece.head, before))
+                if not piece.order:
+                    earlier.appendleft(one)
         return out
 
     def put(self, key: Key, embedder: Embedder, made: Sequence[tuple[Unembedded, Vector]]) -> int:
@@ -69,7 +77,7 @@ class MemoryVectors:
                 if len(found) >= limit:
                     break
                 row, piece = pieces[place]
-                one = Found(piece, row.log.events[piece.seq - 1], place[0], time_of(row, piece.seq))
+                one = _found(row, place, piece)
                 if sought.allows(one):
                     found.append(one)
         beside = [*(one.place for one in found), *beside]
@@ -99,6 +107,10 @@ class MemoryVectors:
         with suppress(NotFound):
             return self._find(msgspec.structs.replace(key, session=place[0]))
         return None
+
+
+def _found(row: Row, place: Place, piece: Piece) -> Found:
+    return Found(piece, row.log.events[piece.seq - 1], place[0], time_of(row, piece.seq))
 
 
 def _named(embedder: Embedder) -> tuple[str, int]:

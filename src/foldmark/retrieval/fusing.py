@@ -16,7 +16,8 @@ from foldmark.vectors import Nearest, Place
 
 NEIGHBOUR = 0.2
 """What the nearness of the events right before and after counts for what was said (measured on dialogue: 0 to 0.3 are
-alike, from 0.5 on the right turn itself falls behind)."""
+alike, from 0.5 on the right turn itself falls behind); nothing where each was read with those before it (measured: from
+0.1 on it takes more than it brings)."""
 
 SHORT = 40
 """What was said in so many bytes of UTF-8 counts half of its nearness: a few words are near to everything. (Measured on
@@ -30,13 +31,15 @@ def widened(finding: Finding, nearest: Nearest) -> Finding:
     return msgspec.structs.replace(finding, near=(*finding.near, *more))
 
 
-def fused(judged: Sequence[Ranked], finding: Finding, nearest: Nearest, weight: float) -> list[Ranked]:
+def fused(
+    judged: Sequence[Ranked], finding: Finding, nearest: Nearest, weight: float, neighbour: float = NEIGHBOUR
+) -> list[Ranked]:
     """The candidates with both scores in one, on the scale of words where those matched anything. What has no vector
     keeps its score."""
     known = {one.found.place for one in judged}
     candidates = [*judged, *(Ranked(one, 0.0) for one in finding.near if one.place not in known)]
     events = _by_event(nearest.scores)
-    near = [_nearness(one, nearest.scores, events) for one in candidates]
+    near = [_nearness(one, nearest.scores, events, neighbour) for one in candidates]
     best, nearest_of_all = max((one.score for one in candidates), default=0.0) or 1.0, max(near, default=0.0)
     if nearest_of_all <= 0:
         return candidates
@@ -57,7 +60,7 @@ def _by_event(scores: dict[Place, float]) -> dict[tuple[str, int], float]:
     return out
 
 
-def _nearness(one: Ranked, scores: dict[Place, float], events: dict[tuple[str, int], float]) -> float:
+def _nearness(one: Ranked, scores: dict[Place, float], events: dict[tuple[str, int], float], neighbour: float) -> float:
     session, seq, _ = place = one.found.place
     own = scores.get(place)
     if own is None:
@@ -66,4 +69,4 @@ def _nearness(one: Ranked, scores: dict[Place, float], events: dict[tuple[str, i
         return own
     size = len(one.found.piece.text.encode("utf-8", "replace"))
     beside = sum(events.get((session, seq + step), 0.0) for step in (-1, 1))
-    return (own + NEIGHBOUR * beside) * size / (size + SHORT)
+    return (own + neighbour * beside) * size / (size + SHORT)

@@ -16,7 +16,7 @@ from foldmark.embedding import Embedder
 from foldmark.errors import EmbedderFailed
 from foldmark.reports import BY_WORDS
 from foldmark.retrieval.asking import Question
-from foldmark.retrieval.fusing import fused, widened
+from foldmark.retrieval.fusing import NEIGHBOUR, fused, widened
 from foldmark.retrieval.nameless import nameless
 from foldmark.retrieval.ranking import Ranked, judged
 from foldmark.seeking import Finding, Sought
@@ -71,7 +71,8 @@ class Meaning:
         if nearest is None:
             return judged(finding, asked), remark
         whole = widened(finding, nearest)
-        return fused(judged(whole, asked), whole, nearest, self.embedder.weight), remark
+        neighbour = 0.0 if self.embedder.reads_before else NEIGHBOUR
+        return fused(judged(whole, asked), whole, nearest, self.embedder.weight, neighbour), remark
 
     def vector(self, query: str, other: str = "") -> tuple[float, ...]:
         """The vector of a query, of the last few without asking again; with its `other` wording what lies between

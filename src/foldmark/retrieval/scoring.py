@@ -14,7 +14,7 @@ from typing import NamedTuple
 from foldmark.dates import tells_time
 from foldmark.retrieval.asking import Question
 from foldmark.retrieval.counting import Counted, Counts, Unit, summed
-from foldmark.seeking import Finding
+from foldmark.seeking import Finding, is_one_sitting
 
 K1, B = 0.9, 0.4
 """BM25 for short pieces (measured on dialogue: +.03 MRR over 1.2 / .75)."""
@@ -30,8 +30,6 @@ QUESTION = 2.5
 """So many times more when the event right before asks: an answer seldom repeats its question's words."""
 SHORT = 300
 """A longer neighbour counts less by as much: it holds many words by chance."""
-SITTING = 4 * 3_600.0
-"""Neighbours do not reach over a longer pause, in seconds."""
 SPEAKER = 1.0
 """What it adds when the query names who speaks."""
 ASKS, ANSWERS, TELLS_TIME, ROLE, SELF = 0.9, 1.1, 1.25, 1.2, 1.2
@@ -135,7 +133,7 @@ def beside(piece: Counted, events: Mapping[str, Mapping[int, Told]]) -> Near:
     line, seq = events[piece.found.session], piece.found.piece.seq
     for step, weight in NEIGHBOURS.items():
         other = line.get(seq + step)
-        if other is None or not _same_sitting(piece.found.time, other.time):
+        if other is None or not is_one_sitting(piece.found.time, other.time):
             continue
         asks = other.asks and step == -1
         is_answer = is_answer or asks
@@ -148,10 +146,6 @@ def beside(piece: Counted, events: Mapping[str, Mapping[int, Told]]) -> Near:
         if -CLOSE <= step <= CLOSE:
             close |= {term: seq + step for term in other.terms if abs(close.get(term, inf) - seq) > abs(step)}
     return Near(counts, size, is_answer, close)
-
-
-def _same_sitting(one: float | None, other: float | None) -> bool:
-    return one is None or other is None or abs(one - other) <= SITTING
 
 
 def times_of(piece: Counted, best: Best, near: Near) -> Counts:

@@ -16,14 +16,14 @@ import msgspec
 
 from foldmark.embedding import Embedder, Vector, cosines
 from foldmark.errors import NotFound
-from foldmark.seeking import Found, Piece, Sought, Where
+from foldmark.seeking import Found, Piece, Sought, Where, is_said
 from foldmark.sqlite.areas import Area, Stretch, area, stretches
 from foldmark.sqlite.connections import Connections
 from foldmark.sqlite.postings import Postings
 from foldmark.sqlite.rows import get, unpack_event
 from foldmark.sqlite.sessions import Known, scope_of
 from foldmark.store import Key
-from foldmark.vectors import Nearest, Place, Unembedded, around, nearest_first
+from foldmark.vectors import READ_BEFORE, Nearest, Place, Unembedded, around, nearest_first, said_before
 
 
 class Covered(NamedTuple):
@@ -49,10 +49,11 @@ class SQLiteVectors:
             covered = self._covered(db, key, Sought(where=where))
             number, out = _number(db, embedder), list[Unembedded]()
             for one in covered.among:
-                for unembedded in _missing(db, covered, one, number):
+                for waiting in _missing(db, covered, one, number):
                     if len(out) >= limit:
                         return out
-                    out.append(unembedded)
+                    before = _before(db, covered, one, waiting.place) if embedder.reads_before else ""
+                    out.append(msgspec.structs.replace(waiting, before=before))
         return out
 
     def put(self, key: Key, embedder: Embedder, made: Sequence[tuple[Unembedded, Vector]]) -> int:
@@ -128,6 +129,15 @@ def _missing(db: sqlite3.Connection, covered: Covered, one: Stretch, number: int
     for seq, place, text, head in rows:
         if covered.area.shows(one.session, seq):
             yield Unembedded((one.name, seq, place), get(text), get(head))
+
+
+def _before(db: sqlite3.Connection, covered: Covered, one: Stretch, place: Place) -> str:
+    """What was said right before a piece, of what is searched."""
+    if place[2] or not (found := _found(db, covered, one, place)) or not is_said(found.event):
+        return ""
+    seqs = [place[1] - step for step in range(1, READ_BEFORE + 1)]
+    beside = (_found(db, covered, one, (one.name, seq, 0)) for seq in seqs if covered.area.shows(one.session, seq))
+    return said_before(found, [other for other in beside if other])
 
 
 def _text(db: sqlite3.Connection, session: int, place: Place) -> str | None:

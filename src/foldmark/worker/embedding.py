@@ -24,6 +24,7 @@ from foldmark.vectors import embed, vectors_of
 from foldmark.worker.calls import Answered, in_thread
 
 _log = logging.getLogger("foldmark.worker")
+Making = Callable[..., Sequence[Sequence[float]]]
 
 
 class _Over(Exception):
@@ -92,7 +93,11 @@ class Embedding:
     def _embed(self, key: Key, embedder: Embedder, turn: _Turn) -> None:
         if self._monotonic() < self._rests_until or self._is_over(turn):
             return
-        patient = msgspec.structs.replace(embedder, call=partial(self._in_time, embedder, turn))
+        after = embedder.call_after
+        patient = msgspec.structs.replace(
+            embedder, call=partial(self._in_time, embedder.call, turn),
+            call_after=after and partial(self._in_time, after, turn),
+        )  # fmt: skip
         try:
             if vectors_of(self._store) is None:
                 raise EmbedderFailed("the store keeps no vectors")
@@ -106,23 +111,23 @@ class Embedding:
 
     # -- one batch
 
-    def _in_time(self, embedder: Embedder, turn: _Turn, texts: Sequence[str]) -> list[Sequence[float]]:
-        """What the embedder makes of the texts. A failure that took long lets it rest, as with searches: work must not
-        wait again and again for a server that is down."""
+    def _in_time(self, call: Making, turn: _Turn, *texts: Sequence[str]) -> list[Sequence[float]]:
+        """What a call of the embedder makes of the texts. A failure that took long lets it rest, as with searches: work
+        must not wait again and again for a server that is down."""
         if self._is_over(turn):
             raise _Over
         started = self._monotonic()
         try:
-            return self._answered(embedder, turn, texts)
+            return self._answered(call, turn, texts)
         except Exception as error:
             if not isinstance(error, _Over) and (now := self._monotonic()) - started > SLOW_SECONDS:
                 self._rests_until = now + REST_SECONDS
             raise
 
-    def _answered(self, embedder: Embedder, turn: _Turn, texts: Sequence[str]) -> list[Sequence[float]]:
+    def _answered(self, made_by: Making, turn: _Turn, texts: Sequence[Sequence[str]]) -> list[Sequence[float]]:
         if self._late is not None and not self._late.done():
             raise TimeoutError("it is still busy with an earlier batch")
-        call = in_thread(lambda: list(embedder.call(texts)))
+        call = in_thread(lambda: list(made_by(*texts)))
         either: tuple[Future[Any], ...] = (call, turn.stops)
         wait(either, self._seconds, FIRST_COMPLETED)
         if not call.done():
