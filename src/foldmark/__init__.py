@@ -115,7 +115,7 @@ if not _typing.TYPE_CHECKING:  # else every name would be one
 
     def __getattr__(name: str) -> object:
         """A public name or a module of the package, when it is first asked for."""
-        if name.startswith("_"):
+        if name.startswith("_") or not name.isidentifier():
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if home := _HOMES.get(name):
             globals()[name] = found = getattr(_importlib.import_module(f"{__name__}.{home}"), name)

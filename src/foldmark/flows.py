@@ -72,7 +72,7 @@ from foldmark.retrieval import (
     widen_rounds,
 )
 from foldmark.salience import units_and_counts
-from foldmark.seeking import Reach, Sought
+from foldmark.seeking import CANDIDATES, Reach, Sought
 from foldmark.selection import anchor
 from foldmark.spending import coming, of_calls, spent
 from foldmark.store import Context, Frame, Key, Store
@@ -189,10 +189,10 @@ def search(
 ) -> list[Hit]:  # fmt: skip
     """A fact is recovered: search. Hits carry a ref. With `meaning` also what stands near; `told` hears where that is
     missing."""
-    asked, sought = question(query, now), bounded(store, key, sought)
-    finding = store.find(key, asked.terms, sought=sought)
+    asked, sought, most = question(query, now), bounded(store, key, sought), max(CANDIDATES, limit)
+    finding = store.find(key, asked.terms, limit=most, sought=sought)
     if (better := mended(asked, finding, lambda: store.tally(key).words)) is not asked:
-        asked, finding = better, store.find(key, better.terms, sought=sought)
+        asked, finding = better, store.find(key, better.terms, limit=most, sought=sought)
     if not asked.terms:
         return snippets(limited(finding, sought)[: max(0, limit)], asked, told_by(sought))
     if meaning is None:

@@ -17,13 +17,16 @@ from foldmark.overview import NO_OVERVIEW, Telling
 from foldmark.policy import Policy
 from foldmark.prefix import digest
 from foldmark.prices import Money, Price
-from foldmark.reports import Attempt, Outcome, Reason, Report, Run, Spent, summed
+from foldmark.reports import COMMITTED, Attempt, Outcome, Reason, Report, Run, Spent, summed
 from foldmark.rounds import in_flight
 from foldmark.store import Frame, Key, ScopeState, Store, View
 from foldmark.watching import awaited
 
 NOTHING = Spent()
 """No model was asked."""
+
+LEAST_GAINED = 0.1
+"""Share of the request that has to go when a person asks, or the report says what the rest costs."""
 
 
 class Trial(NamedTuple):
@@ -93,6 +96,8 @@ def not_due(view: View, room: Room, size: int, warning: str = "", *, sent: int |
         if small
         else f"{above:,} tokens above the static prefix{cleaned}; not due yet."
     )
+    if room.forced:
+        text = _of_target(view, room, size)
     if above < min(view.state.held, room.cap):
         text = f"{above:,} tokens above the static prefix; held by an undo up to {min(view.state.held, room.cap):,}."
     return Report(
@@ -101,18 +106,50 @@ def not_due(view: View, room: Room, size: int, warning: str = "", *, sent: int |
     )  # fmt: skip
 
 
+def _of_target(view: View, room: Room, size: int) -> str:
+    """Why nothing is due to reach the target that was asked for."""
+    target, later, made = room.static + room.level, room.static + room.trigger, view.checkpoint
+    if size <= target:
+        return f"{size:,} tokens are within the target of {target:,}; not due."
+    if made is not None and room.static + room.landing >= 0.97 * made.compacted_size and size < later:
+        return f"{size:,} tokens; compacted to the target of {target:,} already, due again over {later:,}."
+    last = view.attempts[-1] if view.attempts else None
+    if last is not None and last.outcome not in COMMITTED:
+        return (
+            f"{size:,} tokens, the target is {target:,}; the last attempt gained nothing, and it is tried again when "
+            "there is a tenth more, or by force."
+        )
+    if last is not None and last.after > target:
+        return f"{size:,} tokens, the target is {target:,}; the last compaction came to {last.after:,} and no closer."
+    return f"{size:,} tokens, the target is {target:,}; the policy's pace, or thinking that is going on, holds it back."
+
+
 def ineffective(trial: Trial) -> Report:
     """Due, and nothing could be gained. Noted, so that the next request does not try again at once."""
     text = "There is no whole round to cover, or the checkpoint would not be smaller than what it replaces."
-    trial.store.note(trial.key, trial.attempt("ineffective", after=trial.before, reasons=(text,)))
+    if trial.before <= trial.target and trial.upto is None:
+        text += (
+            f" A compaction aims at {trial.target:,} tokens, and the request has {trial.before:,}: a smaller target "
+            "covers more, as far as there are whole rounds."
+        )
+    trial.store.note(trial.key, _in_vain(trial, "ineffective", (text,)))
     return trial.report("ineffective", text=text, after=trial.before)
+
+
+def _in_vain(
+    trial: Trial, outcome: Outcome, why: tuple[str, ...], spent: Spent = NOTHING, money: Money | None = None
+) -> Attempt:
+    """The note of an attempt that came to nothing, with what it aimed at: of another aim it says nothing."""
+    return trial.attempt(
+        outcome, spent, money, after=trial.before, reasons=why, target=trial.target, boundary=trial.upto or 0
+    )
 
 
 def failed(trial: Trial, error: SummaryError, spent: Spent = NOTHING, money: Money | None = None) -> Report:
     """No checkpoint could be used. Noted with what was paid; the session is as it was, and requests go on without."""
     why = error.reasons if isinstance(error, SummaryRejected) else (str(error),)
     if spent.kind != "resting":  # nothing was tried, and a note would make the rest longer
-        trial.store.note(trial.key, trial.attempt("failed", spent, money, after=trial.before, reasons=why[:20]))
+        trial.store.note(trial.key, _in_vain(trial, "failed", tuple(why[:20]), spent, money))
     said, kind = (
         (str(error), *spent.warnings),
         spent.kind or ("invalid" if isinstance(error, SummaryRejected) else "error"),
@@ -163,7 +200,10 @@ def applied(
     warnings: Sequence[str],
 ) -> Report:  # fmt: skip
     """The report of what was committed. A model that was asked and did not deliver all makes it `degraded`."""
-    said = (*_landing_warnings(checkpoint, attempt.after, trial.target), *_telling_warnings(spent), *warnings)
+    said = (
+        *_landing_warnings(checkpoint, attempt.after, trial.target), *_little_gained(trial, attempt.after),
+        *_telling_warnings(spent), *warnings,
+    )  # fmt: skip
     return trial.report(
         attempt.outcome, spent, money, text=trial.reason.text, epoch="compaction", reasons=spent.reasons,
         warnings=said, version=checkpoint.version, boundary=checkpoint.boundary, after=attempt.after,
@@ -201,6 +241,17 @@ def _landing_warnings(checkpoint: Checkpoint, after: int, target: int) -> tuple[
     if after < 0.97 * target and not checkpoint.warnings:
         return (f"{after:,} of {target:,} tokens: the covered past had no more to say, and the next round is larger.",)
     return checkpoint.warnings
+
+
+def _little_gained(trial: Trial, after: int) -> tuple[str, ...]:
+    """What to say when somebody asked for a compaction that a trigger would not have found worth its price."""
+    gained = trial.before - after
+    if trial.reason.trigger not in ("target", "manual") or gained >= LEAST_GAINED * trial.before:
+        return ()
+    return (
+        f"Only {gained:,} tokens less: all {after - trial.room.static:,} behind the static prefix are written to the "
+        "provider's cache anew for it.",
+    )
 
 
 def _telling_warnings(spent: Spent) -> tuple[str, ...]:

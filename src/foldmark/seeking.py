@@ -65,6 +65,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 SITTING = 4 * 3_600.0
 """What was said after a longer pause, in seconds, does not belong to what was said before it."""
+CANDIDATES = 150
+"""So many matches are ranked in a search, or as many as are asked for."""
 NEAR = 2
 """An answer seldom repeats its question's words: what stands two turns away still belongs to it (measured on dialogue,
 1 to 3 tried)."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import threading
 import tracemalloc
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +292,77 @@ def test_without_words_the_newest_come_that_the_limits_allow_and_without_limits_
     assert search(store, MAIN, "", limit=2, where="covered", upto=2, roles=("user",)) == ["fox 1", "fox 0"]
 
 
+def in_pieces(store: Store, lengths: Sequence[int], words_of: Mapping[int, str] | None = None) -> list[Event]:
+    """Events of so many pieces each, every second one a tool's result, one a day; `words_of` gives the last word of
+    some by their seqs."""
+    events = [
+        result(f"c{number}", "log", name=("bash", "read_file")[number // 2 % 2], time=MAY + number * 86_400)
+        if number % 2
+        else user("told", time=MAY + number * 86_400)
+        for number in range(len(lengths))
+    ]
+    context = store.context(MAIN, events)
+    pieces = [
+        Piece(event.seq, order, f"piece {order} src/{'ab'[order % 2]}.py {(words_of or {}).get(event.seq, '')}"
+              if order == length - 1 else f"piece {order} src/{'ab'[order % 2]}.py")
+        for event, length in zip(context.new, lengths, strict=True)
+        for order in range(length)
+    ]  # fmt: skip
+    store.append(MAIN, context.new, head=context.head, pieces=pieces, now=1.0)
+    return list(context.new)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_words_the_newest_events_come_however_long_each_is(store: Store, seed: int) -> None:
+    chance = random.Random(seed)
+    lengths = [chance.choice((1, 1, 1, 2, 3, 40, 700 if seed < 2 else 5)) for _ in range(24)]
+    events = in_pieces(store, lengths)
+    days = [(event.seq, event.time or 0.0, event, lengths[event.seq - 1]) for event in events]
+    middle = MAY + 12 * 86_400
+    for limits, allowed in (
+        ({"roles": ("tool",)}, [seq for seq, _, event, _ in days if event.role == "tool"]),
+        ({"since": middle}, [seq for seq, time, _, _ in days if time >= middle]),
+        ({"since": MAY + 1, "until": middle}, [seq for seq, time, _, _ in days if MAY + 1 <= time <= middle]),
+        ({"tools": ("bash",)}, [seq for seq, _, event, _ in days if event.result and event.result.name == "bash"]),
+        ({"files": ("b.py",)}, [seq for seq, _, _, length in days if length > 1]),
+        ({"without": frozenset((24, 23, 3))}, [seq for seq, _, _, _ in days if seq not in (24, 23, 3)]),
+    ):
+        for limit in (1, 5, 24, 150):
+            found = store.find(MAIN, (), limit=limit, sought=Sought(**limits)).found
+            assert [one.piece.seq for one in found] == allowed[::-1][:limit], (limits, limit)
+            assert all(one.piece.order == int("files" in limits) for one in found)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_a_day_brings_its_events_however_long_each_is(store: Store, limit: int) -> None:
+    events = [user(f"note {number}", time=MAY + number) for number in range(3)]
+    context = store.context(MAIN, events)
+    pieces = [Piece(event.seq, order, f"part {order}") for event in context.new for order in range(200)]
+    store.append(MAIN, context.new, head=context.head, pieces=pieces, now=1.0)
+    for terms in (["20250501"], words("May"), ["nowhere", "20250501"], ["20250430", "20250501"]):
+        found = store.find(MAIN, terms, limit=limit).found
+        assert [(one.piece.seq, one.piece.order) for one in found] == [(3, 0), (2, 0), (1, 0)][:limit]
+
+
+def test_all_days_of_a_stretch_count_alike(store: Store) -> None:
+    add(store, MAIN, user("one", time=MAY), *(user(f"two {number}", time=MAY + 86_400) for number in range(3)))
+    found = store.find(MAIN, ["20250501", "20250502"], limit=3).found
+    assert [one.piece.seq for one in found] == [4, 3, 2]
+
+
+@pytest.mark.parametrize(("said", "seq", "order"), [("Thursday", 1, 0), ("Sunday", 2, 39), ("2025", 1, 0)])
+def test_a_piece_that_says_the_day_is_among_however_many_of_that_day(
+    store: Store, said: str, seq: int, order: int
+) -> None:
+    day = {"Thursday": 0, "Sunday": 3, "2025": 0}[said]  # 1 May 2025 was a Thursday
+    held = {seq: f"on {said} we ship"}
+    in_pieces(store, [1, 40, 1], held)
+    add(store, MAIN, *(user(f"note {number}", time=MAY + (7 * number + day) * 86_400) for number in range(30)))
+    found = store.find(MAIN, words(said), limit=10).found
+    assert len(found) == 10
+    assert (seq, order) in [(one.piece.seq, one.piece.order) for one in found]
+
+
 def test_terms_that_are_no_words_are_not_taken_for_none(store: Store) -> None:
     add(store, MAIN, user("fox"))
     assert store.find(MAIN, ['" OR "'], sought=Sought(roles=("user",))).found == ()
@@ -384,7 +457,7 @@ def test_names_of_any_kind_keep_tenants_users_and_sessions_apart(store: Store, f
         expected = dict.fromkeys(WHERE, mine) | {"others": whole - mine, "user": whole}
         assert everywhere(store, key, "fox") == expected
         for where in ("session", "others", "user"):
-            found = store.find(key, ["fox"], sought=Sought(where=where))  # type: ignore[arg-type]
+            found = store.find(key, ["fox"], sought=Sought(where=where))
             assert found.frequencies == {"fox": len(expected[where])}
             assert found.pieces == 2 * len(expected[where])
 

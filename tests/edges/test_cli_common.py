@@ -36,7 +36,7 @@ WITHOUT_SESSION = {("sessions",), ("delete",), ("gc",), ("work",), ("queue",)}
 """Those that are about the whole database, or name the session as an argument."""
 WITHOUT_SCOPE = {("import",), ("embed",), ("scopes",)}
 """Those that are about a session and nothing inside it."""
-WITHOUT_JSON = {("mcp",), ("export",), ("pin",), ("delete",), ("doctor",)}
+WITHOUT_JSON = {("mcp",), ("export",), ("pin",), ("doctor",)}
 
 
 def options(command: Any) -> dict[str, Any]:

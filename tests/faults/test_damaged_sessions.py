@@ -13,7 +13,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from foldmark import Policy, Session, SQLiteStore, StoreError
+from foldmark import NotFound, Policy, Session, SQLiteStore, StoreError
 from foldmark.events import ToolCall, assistant, user
 from foldmark.hooked import EventHooks, HookedStore
 from foldmark.retention import expire
@@ -209,6 +209,33 @@ def test_a_search_from_the_other_sessions_brings_all_that_it_brought_but_what_ha
                 assert whose - HANGING[name] <= near(asked, key, where) <= near(intact, key, where)
 
 
+@pytest.mark.parametrize("change", TEXTS.values(), ids=TEXTS)
+def test_a_session_whose_name_is_damaged_goes_when_it_is_old_as_any_other(
+    whole: Path, tmp_path: Path, change: str
+) -> None:
+    store = SQLiteStore(damaged(whole, tmp_path / "copy", "other", f"updated = 1.0, name = {change}"))
+    done = expire(store, policy_of=lambda info: Policy.coding(retention={"session_days": 1}), now=9e9)
+    assert done.returned == ()
+    assert store.sessions("local", "local") == []
+
+
+def test_a_name_that_stands_for_two_sessions_erases_neither(whole: Path, tmp_path: Path) -> None:
+    store = SQLiteStore(damaged(whole, tmp_path / "copy", "other", "name = NULL"))
+    (name,) = (info.session for info in store.sessions("local", "local") if info.damaged)
+    store.open(Key(session=name))
+    before = store.sessions("local", "local")
+    with pytest.raises(StoreError, match="listed as"):
+        store.delete(Key(session=name))
+    assert store.sessions("local", "local") == before
+
+
+@pytest.mark.parametrize("name", ["damaged-99", "damaged-x", "nobody", "\ud800", "damaged-\ud800"])
+def test_a_session_that_is_not_there_is_not_found_whatever_its_name(whole: Path, tmp_path: Path, name: str) -> None:
+    store = SQLiteStore(damaged(whole, tmp_path / "copy", "other", "name = NULL"))
+    with pytest.raises(NotFound):
+        store.delete(Key(session=name))
+
+
 @pytest.mark.parametrize("name", ["s", "kid"])
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_rows_are_erased_by_the_names_they_are_listed_under_and_every_other_stays(
@@ -237,12 +264,13 @@ def test_work_is_claimed_whatever_stands_in_a_row_that_waits_before_it(
     with closing(sqlite3.connect(store.path, isolation_level=None)) as db:
         db.execute("DELETE FROM work")
         db.execute("INSERT INTO work (session, scope, sees, wanted, since, later) VALUES (1, '', 'all', 2, 1.0, 1.0)")
+        db.execute("INSERT INTO work (session, scope, sees, wanted, since, later) VALUES (1, '', 'none', 2, 1.0, 1.0)")
     store.want(Key(session="other"), 2.0)
     claimed = list[str]()
     while work := store.claim(3.0, 60.0):
         claimed.append(work.key.session)
     assert claimed[-1:] == ["other"]
-    assert store.backlog(3.0).dirty == 2
+    assert store.backlog(3.0).dirty == 3
 
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from math import inf
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldmark.events import user
-from foldmark.retrieval.compounds import MOST_COMPOUNDS, compounds, slack_of
+from foldmark.retrieval.compounds import MOST_COMPOUNDS, begun_with, compounds, slack_of
 from foldmark.session import Session
 
 MEET = (
@@ -42,14 +43,32 @@ MEET = (
     ("Namnet på servern är Fax.", "servernamnet"),
     ("Laskunumero on 31.", "laskun numero"),
     ("Asiakasnumero puuttuu.", "asiakas numero"),
+    ("Die Kündigungsfrist beträgt drei Monate.", "Kündigung Frist"),
+    ("Die Kündigungsfrist beträgt drei Monate.", "Kuendigung Frist"),
+    ("Die Haushaltsführung prüft Anna.", "Haushalt Führung"),
+    ("Der Güterbahnhof liegt im Norden.", "Güter Bahnhof"),
+    ("Die Wareneingangsprüfung macht Bernd.", "Wareneingang Prüfung"),
+    ("Die Wareneingangsprüfung macht Bernd.", "Prüfung des Wareneingangs"),
+    ("Die Wareneingangsprüfung macht Bernd.", "Wareneingang Pruefung"),
+    ("Die Wareneingangspruefung macht Bernd.", "Wareneingang Prüfung"),
+    ("Das Rechnungsprüfungsamt hat zu.", "Rechnung Prüfungsamt"),
+    ("Die Nummer der Prüfung ist 12.", "Prüfungsnummer"),
+    ("Die Nummer der Prüfung ist 12.", "Pruefungsnummer"),
+    ("Die Übersicht der Aufträge fehlt.", "Auftragsübersicht"),
+    ("Försäljningssiffrorna kommer i maj.", "försäljning siffror"),
+    ("Priset för försäkring är 90.", "försäkringspris"),
+    ("Lähetysnumero on 31.", "lähetys numero"),
+    ("Sähköpostiosoite puuttuu.", "sähköposti osoite"),
 )
 BESIDE = ("Das Wetter bleibt freundlich.", "De kat slaapt op de bank.", "Katten sover i solen.", "Kissa nukkuu.")
 
 
-@pytest.mark.parametrize(("said", "asked"), MEET, ids=[asked for _, asked in MEET])
-def test_a_compound_meets_its_words(said: str, asked: str) -> None:
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(("said", "asked"), MEET)
+def test_a_compound_meets_its_words(said: str, asked: str, form: str) -> None:
     session = Session("s", clock=lambda: 1.0)
-    session.record(*map(user, BESIDE), user(said), *(user(f"{one} Genau.") for one in BESIDE))
+    events = map(user, (*BESIDE, unicodedata.normalize(form, said), *(f"{one} Genau." for one in BESIDE)))  # type: ignore[arg-type]
+    session.record(*events)
     hits = session.search(asked)
     assert hits[:1]
     assert hits[0].ref == f"event:{len(BESIDE) + 1}"
@@ -67,6 +86,44 @@ def test_a_hit_says_the_compound_that_stands_there() -> None:
     session = Session("s", clock=lambda: 1.0)
     session.record(user("Die Rechnungsnummer ist 4711."))
     assert session.search("Nummer der Rechnung")[0].why == "words: rechnungsnummer"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Die Wareneingangsprüfung macht Bernd.", "Wareneingang"), ("Die Kündigungsfrist ist kurz.", "Kündigung"),
+        ("Die Kündigungsfrist ist kurz.", "Kuendigung"), ("Het betalingsbewijs ontbreekt.", "betaling"),
+        ("Försäljningssiffrorna kommer i maj.", "försäljning"), ("Sähköpostiosoite puuttuu.", "sähköposti"),
+        ("Die Kündigungsfrist ist kurz.", "Kündigung Protokoll"),
+    ],
+)  # fmt: skip
+def test_a_part_alone_finds_its_compounds_where_nothing_else_is_found(said: str, asked: str) -> None:
+    session = Session("s", clock=lambda: 1.0)
+    session.record(*map(user, BESIDE), user(said))
+    assert [hit.ref for hit in session.search(asked)[:1]] == [f"event:{len(BESIDE) + 1}"]
+
+
+def test_a_part_is_no_compound_where_another_word_is_found() -> None:
+    session = Session("s", clock=lambda: 1.0)
+    session.record(user("Das Wetter bleibt freundlich."), user("Die Kündigungsfrist ist kurz."))
+    assert [hit.why for hit in session.search("Kündigung bei Wetter")] == ["words: Wetter"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "known"),
+    [
+        ("import", ["important", "imports"]),  # what goes on is no word
+        ("organ", ["organisation"]),
+        ("frist", ["kündigungsfrist", "fristverlängerung"]),
+    ],
+)
+def test_words_that_begin_alike_are_no_compounds(missing: str, known: list[str]) -> None:
+    assert begun_with([missing], known) == []
+
+
+def test_of_many_that_begin_so_those_that_go_on_least_are_meant() -> None:
+    known = [f"kontrolle{'x' * more}" for more in range(12, 3, -1)]
+    assert begun_with(["kontrolle"], known) == [f"kontrolle{'x' * more}" for more in (4, 5, 6, 7)]
 
 
 @pytest.mark.parametrize(

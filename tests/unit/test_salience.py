@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import unicodedata
+from pathlib import Path
 
+import msgspec
+import pytest
+
+from foldmark import Session, SQLiteStore
 from foldmark.checkpoint import Unit
 from foldmark.events import Event, Reading, ToolCall, assistant, control, result, user
 from foldmark.salience import Tally, best_units, choose, fill, in_order, rank, rank_names
@@ -27,6 +34,36 @@ def test_digits_and_hex_are_masked_and_names_split_into_their_subwords() -> None
     assert split_subwords("9f2c41ab") == ("#",)
     assert split_subwords("facade") == ("facade",)
     assert split_subwords("支付系统") == ("支付", "付系", "系统")
+
+
+@pytest.mark.parametrize(
+    ("token", "subwords"),
+    [
+        ("Kündigung", ["kündigung"]), ("Wareneingangsprüfung", ["wareneingangsprüfung"]), ("größe", ["größe"]),
+        ("ÜBERSICHT", ["übersicht"]), ("Ärzte-Straße", ["ärzte", "straße"]), ("MAXGröße", ["max", "größe"]),
+        ("größeÄndern_v2", ["größe", "ändern", "v", "0"]), ("propriétaire", ["propriétaire"]), ("Łódź", ["łódź"]),
+        ("Sydänsairaala", ["sydänsairaala"]), ("måneskin", ["måneskin"]), ("œuvre", ["œuvre"]),
+        ("Dvořák/Čapek", ["dvořák", "čapek"]), ("Nguyễn", ["nguyễn"]), ("İstanbul", ["i\u0307stanbul"]),
+        ("λογαριασμός", ["λογαριασμός"]), ("Ἀθῆναι", ["ἀθῆναι"]), ("йогурт", ["йогурт"]), ("Київ", ["київ"]),
+        ("Kün\u00addigungs\u00adfrist", ["kündigungsfrist"]),
+        ("за́мок", ["замок"]),  # an accent that no letter has of itself is a mark for the reader
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_letters_with_accents_stay_in_their_word(token: str, subwords: list[str], form: str) -> None:
+    assert list(split_subwords(unicodedata.normalize(form, token))) == subwords  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("token", "subwords"),
+    [
+        ("支付システム", ["支付", "付シ", "シス", "ステ", "テム"]), ("결제시스템", ["결제", "제시", "시스", "스템"]),
+        ("ระบบชำระเงิน", ["ระบบชำระเง", "น"]), ("नमस्ते", ["नमस", "त"]), ("Wi-Fiроутер", ["wi", "fi", "роутер"]),
+        ("ДомНомер", ["домномер"]), ("支付Größe系统", ["支付", "größe", "系统"]),
+    ],
+)  # fmt: skip
+def test_other_scripts_are_cut_as_they_are(token: str, subwords: list[str]) -> None:
+    assert list(split_subwords(token)) == subwords
 
 
 def test_paths_symbols_ids_hashes_urls_and_long_numbers_are_names_and_plain_words_are_not() -> None:
@@ -120,6 +157,28 @@ def test_counts_survive_bytes_and_a_copy_lives_alone() -> None:
     copy.add(assistant("Set MAX_ROWS to 900", seq=5))
     assert tally.names["MAX_ROWS"] == [1, 4, 1]
     assert copy.names["MAX_ROWS"] == [2, 5, 2]
+
+
+def test_counts_of_another_version_are_none() -> None:
+    version, *counts = msgspec.msgpack.decode(Tally().to_bytes())
+    with pytest.raises(ValueError, match="version"):
+        Tally.from_bytes(msgspec.msgpack.encode((version - 1, *counts)))
+
+
+def test_counts_that_an_older_version_wrote_down_are_counted_anew(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    session = Session("s", store=SQLiteStore(path), clock=lambda: 1.0)
+    session.record(*(assistant(f"Die Kündigung {number} liegt vor") for number in range(300)))
+    session.record(assistant("Noch eine Kündigung"))  # what was counted is written down with the next event
+    counted = session.store.tally(session.key)
+    assert (counted.events, counted.words["kündigung"]) == (301, 301)
+    with sqlite3.connect(path) as db:
+        ((seq, body),) = db.execute("SELECT seq, body FROM tally").fetchall()
+        version, *counts = msgspec.msgpack.decode(body)
+        old = msgspec.msgpack.encode((version - 1, *counts[:3], {"k": seq, "ndigung": seq}, {}))
+        db.execute("UPDATE tally SET body = ?", (old,))
+    again = SQLiteStore(path).tally(session.key)
+    assert (again.events, again.words, again.names) == (counted.events, counted.words, counted.names)
 
 
 # -- scores

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from foldmark import MemoryStore, Session, SQLiteStore
 from foldmark.events import user
 from foldmark.retrieval.asking import question
-from foldmark.retrieval.slips import MOST_MEANT, mended
+from foldmark.retrieval.slips import MOST_LETTERS, MOST_MEANT, _spellings, mended
 from foldmark.seeking import Finding
-from foldmark.words import words
+from foldmark.words import fold, words
+from foldmark.words.folding import other_spelling
 
 KNOWN = {"checkpoint": 9, "timeout": 4, "boundary": 2, "retries": 3, "database": 5, "сервера": 3, "сообщение": 2}
 
@@ -43,12 +44,37 @@ def test_one_slip_is_mended(slip: str, word: str) -> None:
     [
         ("Grünwlad", "grünwald"), ("Grunwlad", "grünwald"), ("Größmnan", "größmann"), ("Schlüsel", "schlüssel"),
         ("Königsstrase", "königsstraße"), ("Ibáñze", "ibáñez"), ("proprietiare", "propriétaire"),
-        ("Özdemri", "özdemir"),
+        ("Özdemri", "özdemir"), ("Pruefnug", "prüfung"), ("Schluesel", "schlüssel"), ("Gruenwlad", "grünwald"),
     ],
 )  # fmt: skip
 def test_a_word_with_accents_is_meant_too(slip: str, word: str) -> None:
-    known = dict.fromkeys(("grünwald", "größmann", "schlüssel", "königsstraße", "ibáñez", "propriétaire", "özdemir"), 2)
+    known = dict.fromkeys(
+        ("grünwald", "größmann", "schlüssel", "königsstraße", "ibáñez", "propriétaire", "özdemir", "prüfung"), 2
+    )
     assert set(words(word)) & meant(slip, known=known)
+
+
+NAMES = ("JetStream", "RabbitMQ", "GitHub", "maxRetryCount", "PostgreSQL", "RabbitMQ-Cluster", "snake_cased_name")
+
+
+@pytest.mark.parametrize(
+    ("slip", "name"),
+    [
+        ("jetsream", "JetStream"), ("jetsteram", "JetStream"), ("JetStreem", "JetStream"), ("jtestream", "JetStream"),
+        ("rabbtmq", "RabbitMQ"), ("RabitMQ", "RabbitMQ"), ("rabbitmqq", "RabbitMQ"), ("githbu", "GitHub"),
+        ("maxretrycuont", "maxRetryCount"), ("postgersql", "PostgreSQL"), ("snakecasdname", "snake_cased_name"),
+    ],
+)  # fmt: skip
+def test_a_name_of_several_words_is_meant_by_its_whole(slip: str, name: str) -> None:
+    session = Session("s", clock=lambda: 1.0)
+    session.record(user("The stream of the rabbit counts."), *(user(f"Here is {name} now.") for name in NAMES))
+    assert session.search(slip)[0].ref == f"event:{NAMES.index(name) + 2}"
+
+
+def test_words_that_join_to_no_name_of_the_session_are_none() -> None:
+    session = Session("s", clock=lambda: 1.0)
+    session.record(user("The jet flies."), user("A stream of water."))
+    assert session.search("jetsream") == []
 
 
 @pytest.mark.parametrize(
@@ -56,6 +82,19 @@ def test_a_word_with_accents_is_meant_too(slip: str, word: str) -> None:
 )
 def test_what_is_no_slip_stays_as_it_is(word: str) -> None:
     assert meant(word) == set()
+
+
+@given(st.text("aäöüßéñøåæœłđıižŒÄÖÜẞčêйиж", min_size=1, max_size=12))
+def test_words_with_accents_have_the_spellings_of_search(word: str) -> None:
+    usual = fold(word)
+    other = other_spelling(word, usual)
+    assert _spellings(word) == ((usual, other) if other else (usual,))
+
+
+def test_a_long_run_of_letters_is_no_slip() -> None:
+    known = {"ab" * (MOST_LETTERS // 2): 1, "ab" * 5_000: 1}
+    assert meant("ab" * (MOST_LETTERS // 2 - 1) + "a", known=known) == set(words("ab" * (MOST_LETTERS // 2)))
+    assert meant("ab" * 4_999 + "a", known=known) == set()
 
 
 def test_a_word_that_something_holds_is_no_slip() -> None:

@@ -86,7 +86,10 @@ def answer_of(session: Session, call: Call) -> Event | None:
     newest = session.store.context(key, ()).calls.get(call_id)
     if newest and newest.seq == made.seq and not newest.answered:
         return None
-    found = _answers(session, call_id, session.store.log(key, made.seq)).get(call.name)
+    last = newest.answered if newest and newest.seq == made.seq else None  # the first answer is no later than the last
+    found = _answers(session, call_id, session.store.log(key, made.seq, last)).get(call.name)
+    if found is None and last:
+        found = _answers(session, call_id, session.store.log(key, made.seq)).get(call.name)
     if found is None or found.key == made.key:
         return found
     return _answers(session, call_id, session.store.log(key)).get(call.name)  # an earlier call may have waited for it

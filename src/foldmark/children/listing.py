@@ -20,8 +20,8 @@ from foldmark.store import SessionInfo
 
 class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A sub-agent: its `session`, the id of the `call` that started it and the seq where that was `made`, how it ended
-    (None: it has no end yet), its `events` (a count), and the seq where the call was `answered` (0: not yet). An
-    imported one whose id calls under several keys have is of nobody knows which: both seqs are 0."""
+    (None: it has no end yet), its `events` (a count), and the seq where the call was `answered` (0: not yet). Of an
+    imported one whose call id is used under several keys nobody knows which call it is: both seqs are 0."""
 
     session: str
     call: str

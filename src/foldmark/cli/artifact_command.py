@@ -32,6 +32,7 @@ from foldmark.opening import (
     tail,
     told,
 )
+from foldmark.refs import parse
 
 Look = Stat | Page | Matches | Answer | Sample
 artifact = App(
@@ -90,16 +91,20 @@ def artifact_tail(
 @artifact.command("lines")
 def artifact_lines(
     ref: Body,
-    lines: Annotated[str, typer.Argument(help="120-160; the first and the last line, both included.")],
+    lines: Annotated[str, typer.Argument(help="120-160; the first and the last line, both included.")] = "",
+    named: Annotated[str, typer.Option("--lines", help="The same, as `foldmark load` takes it.")] = "",
     *,
     place: ScopedPlace,
     as_json: AsJson = False,
 ) -> None:
     """A range of its lines, at most 8,000 characters."""
     with ended(as_json):
-        span = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([0-9]{1,18}))?", lines)
+        if bool(lines) == bool(named):
+            raise PolicyError("artifact lines: say once which lines, as 120-160 or as --lines 120-160.")
+        asked = lines or named
+        span = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([0-9]{1,18}))?", asked)
         if not span or int(span[2] or span[1]) < int(span[1]):
-            raise PolicyError(f"{lines!r} is no range of lines; write 120-160.")
+            raise PolicyError(f"{asked!r} is no range of lines; write 120-160.")
         found = read_lines(_opened(ref, place, quiet=as_json), int(span[1]), int(span[2] or span[1]))
     _tell(found, as_json)
 
@@ -165,7 +170,15 @@ def artifact_table(
     with ended(as_json):
         body = _opened(ref, place, quiet=as_json)
         found = table(body, rows=rows, take=take, where=where or (), columns=column or ())
+        if take == "spread" and found.next and _line(found.next) <= _line(found.rows[-1].ref if found.rows else ""):
+            found = msgspec.structs.replace(found, next="")  # rows are missing between all of them: nothing is next
     _tell(found, as_json)
+
+
+def _line(ref: str) -> int:
+    """The first line that a ref opens; 0 where it names none."""
+    lines = parse(ref).lines if ref else None
+    return lines[0] if lines else 0
 
 
 def _opened(ref: str, place: Place, *, quiet: bool) -> Opened:

@@ -21,4 +21,5 @@ def client(package: str, name: str, option: str = "--summarizer") -> Any:
     try:
         return getattr(module, name)()
     except Exception as error:
-        raise PolicyError(f"{option} {package}:… cannot be used: {str(error).splitlines()[0][:200]}") from error
+        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise PolicyError(f"{option} {package}:… cannot be used: {said}") from error

@@ -12,9 +12,9 @@ from foldmark.budget import UNKNOWN_WINDOW
 from foldmark.cli.files import check_out, write_whole
 from foldmark.cli.options import Reading, window_of
 from foldmark.cli.place import Place, aimed, read_policy, remembered, targeted
-from foldmark.cli.work import asides, bring, read_transcript
+from foldmark.cli.work import asides, bring, form_of, read_transcript
 from foldmark.drafts import MESSAGE_OVERHEAD, Request, payload_bytes
-from foldmark.errors import NotFound
+from foldmark.errors import NotFound, PolicyError
 from foldmark.events import Event, Paste, ToolResult
 from foldmark.importing import Brought
 from foldmark.joining import joined
@@ -33,7 +33,7 @@ _WORTH_TOKENS = 1_200
 
 class Compaction(msgspec.Struct, frozen=True):
     """What `compact` did: the JSON contract, and the values to print. `due_target` is a target for which it would have
-    been due, where it was not."""
+    been due, where nothing came about."""
 
     contract: dict[str, Any]
     session: Any
@@ -89,7 +89,7 @@ def compact_session(place: Place, asked: Asked) -> Compaction:
     meta = place.info().meta
     settled = targeted(given or aimed(meta, remembered(meta)), asked.target)
     opened = place.open(summarizer=asked.summarizer, policy=settled)
-    form, told = _form(opened, asked.wire), _told(asked, given, opened)
+    form, told = form_of(opened, asked.wire), _told(asked, given, opened)
     if told:
         opened.remember(told)
     warnings = () if meta.get("policy") or given else (_NO_POLICY,)
@@ -119,14 +119,6 @@ def _told(asked: Asked, given: Policy | None, opened: Session) -> dict[str, str]
     return {**told, "target": str(asked.target)} if opened.key.is_whole and asked.target is not None else told
 
 
-def _form(opened: Session, wire: str) -> Any:
-    """The wire that is asked for, else that of the last request, else that of the transcript it came from; None where
-    nobody said one."""
-    last = opened.store.view(opened.key).state.frame
-    name = wire or (last.wire if last else opened.info.meta.get("wire", ""))
-    return by_name(name) if name else None
-
-
 def _done(place: Place, opened: Session, asked: Asked, brought: Brought, form: Any) -> Compaction:
     """Compact, write the request, and tell what came of it."""
     made = _requested(opened, asked, form)
@@ -135,7 +127,8 @@ def _done(place: Place, opened: Session, asked: Asked, brought: Brought, form: A
         write_whole(asked.out, payload_bytes(payload))
     found = opened.explain()
     contract = _contract(place, opened, made, found, brought, asked)
-    aim = due_target(made.tokens.total, made.tokens.static) if made.report.outcome == "not_due" else None
+    vain = made.report.outcome in ("not_due", "ineffective")
+    aim = offered(opened, made.tokens.total, made.tokens.static, asked.window) if vain else None
     return Compaction(contract, opened, made, found, opened.next_compaction(), aim)
 
 
@@ -224,6 +217,22 @@ def due_target(size: int, static: int) -> int | None:
     there is next to nothing to make smaller."""
     above = size - static
     return (static + above // 2) // 100 * 100 if above >= _WORTH_TOKENS else None
+
+
+def offered(opened: Session, size: int, static: int, window: int | None = None) -> int | None:
+    """`due_target`, where a compaction to it would come about: it is planned first. A hold, a last attempt in vain or a
+    past that is one round may stand against it."""
+    target = due_target(size, static)
+    if target is None:
+        return None
+    try:
+        aimed_at = Session(
+            opened.name, store=opened.store, policy=targeted(opened.policy, target), scope=opened.key.scope,
+            sees=opened.key.sees,
+        )  # fmt: skip
+        return target if aimed_at.control.plan(window=window).outcome == "applied" else None
+    except PolicyError:
+        return None  # what the host adds leaves no room for it
 
 
 def _call(call: Call) -> dict[str, Any]:

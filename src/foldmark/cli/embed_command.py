@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, NamedTuple
@@ -21,6 +22,7 @@ from foldmark.session import Session
 from foldmark.vectors import vectors_of
 
 EVERYTHING = 2**31
+LINE_SECONDS = 10.0
 
 
 class Made(NamedTuple):
@@ -86,15 +88,29 @@ def lacking(session: Session, embedder: Embedder, where: Where) -> int:
 
 @contextmanager
 def _counting(total: int) -> Iterator[Callable[[int], None]]:
-    """What is told how many are done: a bar, on a terminal."""
+    """What is told how many are done: a bar on a terminal, elsewhere a line from time to time."""
     console = terminal(errors=True)
     if not console.is_terminal or not total:
-        yield lambda done: None
+        yield _by_lines(total)
         return
     columns = (TextColumn("pieces"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("pieces", total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+def _by_lines(total: int) -> Callable[[int], None]:
+    """A line at most every ten seconds, on standard error."""
+    last = time.monotonic()
+
+    def count(done: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS:
+            last = now
+            terminal(errors=True).tell(f"{done:,} of {total:,} pieces", "dim")
+
+    return count
 
 
 def _tell(made: Made, embedder: Embedder, session: str, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from foldmark.checkpoint import Mark
 from foldmark.cli.endings import told
 from foldmark.cli.options import AsJson
 from foldmark.cli.output import attempt_json, cell
@@ -17,6 +18,7 @@ from foldmark.cli.place import ScopedPlace, whose
 from foldmark.cli.terminal import say_json, terminal
 from foldmark.control import Compaction
 from foldmark.control.past import Totals, totals
+from foldmark.kinds.base import plural
 from foldmark.prices.saved import Saved
 from foldmark.refs import compaction_ref, event_ref
 from foldmark.reports import Attempt, summed
@@ -32,6 +34,7 @@ def history(*, place: ScopedPlace, as_json: AsJson = False) -> None:
         total = of_all_scopes(opened)
         misses = opened.cache_misses()
         against = opened.saved()
+        is_ours = _is_ours(opened)
     if as_json:
         say_json(
             {
@@ -41,12 +44,35 @@ def history(*, place: ScopedPlace, as_json: AsJson = False) -> None:
                 "attempts": [attempt_json(attempt) for attempt in attempts],
                 "cache_misses": misses or None,
                 "compactions": [entry_json(entry) for entry in found],
-                "saved": saved_json(against) if against.requests else None,
+                "saved": saved_json(against) if against.requests and is_ours else None,
                 "totals": totals_json(total),
             }
         )
     else:
-        _print(whose(opened.key), found, attempts, total, misses, against)
+        _print(whose(opened.key), found, attempts, total, misses, _compared(against, is_ours))
+
+
+def _is_ours(opened: Session) -> bool:
+    """Whether requests of this session may have been smaller by what was done here: not where all of them were answered
+    before the session was brought in, nor where nothing was cleaned before the first compaction and no reply came after
+    it. What their sizes say is then the doing of whoever sent them."""
+    replies = [event for event in opened.store.log(opened.key) if event.role == "assistant" and event.usage]
+    begun, versions = opened.info.created, opened.store.checkpoints(opened.key)
+    if replies and all(event.time is not None and event.time < begun for event in replies):
+        return False
+    if not versions or versions[0].replaced != Mark():
+        return True
+    return any(event.seq > versions[0].head for event in replies)
+
+
+def _compared(against: Saved, is_ours: bool) -> str:
+    """What was saved, in words; empty where no reply reported its usage."""
+    if not against.requests or is_ours:
+        return str(against) if against.requests else ""
+    return (
+        f"{plural(against.requests, 'request')} took {against.sent.input:,} prompt tokens before anything was "
+        "compacted here; nothing was saved in them."
+    )
 
 
 def of_all_scopes(opened: Session) -> Totals:
@@ -144,7 +170,7 @@ def saved_json(against: Saved) -> dict[str, Any]:
 
 
 def _print(
-    session: str, found: Sequence[Compaction], attempts: Sequence[Attempt], total: Totals, misses: str, against: Saved
+    session: str, found: Sequence[Compaction], attempts: Sequence[Attempt], total: Totals, misses: str, compared: str
 ) -> None:  # fmt: skip
     """A table, oldest first; then what all calls took, what the cache missed, and what was saved."""
     out = terminal()
@@ -158,8 +184,8 @@ def _print(
         out.tell(_said(total))
     if misses:
         out.tell(misses)
-    if against.requests:
-        out.tell(str(against))
+    if compared:
+        out.tell(compared)
 
 
 def _table(found: Iterable[Compaction], attempts: Iterable[Attempt]) -> Table:

@@ -13,6 +13,7 @@ from typing import Any
 from foldmark.events import Event
 from foldmark.flows import search
 from foldmark.kinds.base import plural
+from foldmark.reach import children_seen
 from foldmark.retrieval import bounded
 from foldmark.seeking import ROLES, Found, Sought, Where, speaker_role
 from foldmark.session import Session
@@ -42,6 +43,17 @@ def nothing_found(session: Session, query: str, where: Where, limits: Mapping[st
     if len(said) == 1:
         said.append(f"Try fewer or other words, or a name as it was written.{' Or limit it less.' if limits else ''}")
     return said
+
+
+def not_searched(session: Session, where: Where) -> str:
+    """That a search which found something has left the sub-agents out; empty where it has not, or there are none."""
+    if where not in ("session", "covered") or not (count := len(children_seen(session.store, session.key))):
+        return ""
+    return f"{plural(count, 'sub-agent')} of this session {_were(count)} not searched: --where children does."
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _hits(count: int) -> str:

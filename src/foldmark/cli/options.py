@@ -64,8 +64,8 @@ Target = Annotated[
     int | None,
     typer.Option(
         "--target",
-        help="Size to aim at for the whole next request, in tokens: a larger one is due. `compact` keeps it with the "
-        "session.",
+        help="Size to aim at for the whole next request, in tokens: the first one is due once it is passed, each later "
+        "one at 5/3 of it. `compact` keeps it with the session.",
     ),
 ]
 Focus = Annotated[

@@ -61,6 +61,19 @@ class Database:
             for info in self.store().sessions(TENANT, USER)
         ]
 
+    def hanging(self, session: str, *, forks: bool) -> tuple[list[str], list[str]]:
+        """(sub-agents, forks) that go when a session goes: its sub-agents and theirs, and with `forks` the sessions
+        that inherit from one of them, with their sub-agents."""
+        rows, gone, waiting = self.store().sessions(TENANT, USER), dict[str, str](), [session]
+        while waiting:
+            parent = waiting.pop()
+            found = [one for one in rows if one.parent == parent and one.session not in {*gone, session}]
+            found = [one for one in found if one.kind == "child" or (forks and one.kind == "fork")]
+            gone.update((one.session, one.kind) for one in found)
+            waiting += [one.session for one in found]
+        children = sorted(name for name, kind in gone.items() if kind == "child")
+        return children, sorted(name for name in gone if name not in children)
+
     def sweep(self, days: float, *, dry_run: bool = False) -> int:
         """Remove artifact bodies older than `days` that no event refers to; returns how many (`dry_run`: how many there
         are). What writers that were killed left unfinished goes too, when it is older than `days` and than any write

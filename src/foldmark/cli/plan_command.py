@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foldmark.cli.compacting import due_target, idle, money_json
+from foldmark.cli.compacting import idle, money_json, offered
 from foldmark.cli.endings import told
 from foldmark.cli.options import AsJson, Focus, PolicyName, Reading, Target, Upto, Window, Writer, window_of
 from foldmark.cli.place import Place, ScopedPlace, aimed, read_policy, remembered, targeted, whose
@@ -86,7 +86,9 @@ def plan(
     if as_json:
         say_json(contract(opened.key, found, coming, unused))
     else:
-        smaller = due_target(found.sent, opened.peek().tokens.static) if coming else None
+        smaller = None
+        if found.outcome in ("not_due", "ineffective"):
+            smaller = offered(opened, found.sent, opened.peek().tokens.static, window_of(aim.window))
         _print(opened.key, found, coming, unused, smaller, ids=ids)
 
 
@@ -186,9 +188,12 @@ def _print(
 ) -> None:
     say(f"session {whose(key)}")
     say(str(found))
+    half = f"--target {smaller} shows one to about half the size" if smaller else ""
     if coming:
-        half = f"--target {smaller} shows one to about half the size; " if smaller else ""
-        say(f"now      {half}--force shows one whatever the size")
+        say(f"now      {f'{half}; ' if half else ''}--force shows one whatever the size")
+    elif half:
+        say(f"now      {half}")
+    if coming:
         say(f"next     a compaction is due near {coming[0]:,} tokens ({coming[1]})")
     for line in unused:
         say(f"note     {line}")

@@ -12,7 +12,7 @@ import typer
 from foldmark import moments
 from foldmark.cli.embedders import EmbedderName, embedder_of, note_of
 from foldmark.cli.endings import told
-from foldmark.cli.nothing_found import nothing_found, when
+from foldmark.cli.nothing_found import not_searched, nothing_found, when
 from foldmark.cli.options import AsJson
 from foldmark.cli.output import print_chosen, print_scope
 from foldmark.cli.place import ScopedPlace
@@ -76,6 +76,7 @@ def search(
         opened = place.open(embedder=chosen, observer=seen.append)
         hits = opened.search(words, limit=limit, where=where, **limits)
         vain = [] if hits or as_json else nothing_found(opened, words, where, limits)
+        beside = not_searched(opened, where) if hits and not as_json else ""
     taken = [said_of("--since", since, limits), said_of("--until", until, limits)]
     for note in (note_of(chosen), *taken, *(one.remark for one in seen if isinstance(one, Looked))):
         if note:
@@ -85,7 +86,7 @@ def search(
     else:
         print_chosen(place)
         print_scope(opened.key)
-        _print(hits, vain)
+        _print(hits, vain, beside)
 
 
 def limits_of(
@@ -131,8 +132,8 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _print(hits: Sequence[Hit], vain: Sequence[str]) -> None:
-    """Hits, or why there are none."""
+def _print(hits: Sequence[Hit], vain: Sequence[str], beside: str) -> None:
+    """Hits and what was not searched for them, or why there are none."""
     out = terminal()
     if vain:
         out.tell(" ".join(vain))
@@ -142,3 +143,5 @@ def _print(hits: Sequence[Hit], vain: Sequence[str]) -> None:
         if hit.why:
             out.tell(f"({hit.why})", "dim")
         out.tell(f"{hit.snippet}\n")
+    if beside:
+        out.tell(beside, "dim")

@@ -5,6 +5,7 @@ Knows nothing of how it is found.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,10 @@ from foldmark.cli.terminal import say, say_json, terminal
 from foldmark.cli.work import export_session, next_request
 from foldmark.control.erasing import erase
 from foldmark.errors import PolicyError
+from foldmark.kinds.base import plural
 from foldmark.store import Key
+
+_MOST_NAMES = 10
 
 
 def sessions(*, place: Database, as_json: AsJson = False) -> None:
@@ -121,17 +125,42 @@ def pin(
 
 def delete(
     session: Annotated[str, typer.Argument(help="The whole id of the session to erase.")],
-    descendants: Annotated[bool, typer.Option("--descendants", help="Erase forks and children too.")] = False,
+    descendants: Annotated[
+        bool,
+        typer.Option("--descendants", help="Erase its forks too; sub-agents go with their parent in any case."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     *,
     place: Database,
+    as_json: AsJson = False,
 ) -> None:
-    """Erase a session: events, index, facts, checkpoints and unshared artifacts."""
-    with told():
+    """Erase a session and its sub-agents: events, index, facts, checkpoints and unshared artifacts."""
+    with told(as_json):
         found = Place(place.db, session, exact=True)
         key = Key(session=found.info().session, tenant=TENANT, user=USER)  # not opened: its row may be damaged
-        if not yes and not agreed(f"Erase session {session!r} for good?", f"session {session!r} stays"):
+        children, forks = found.hanging(key.session, forks=descendants)
+        if not yes and not agreed(
+            f"Erase session {session!r} for good{_with_it(children, forks, names=False)}?", f"session {session!r} stays"
+        ):
             say(f"Session {session} stays.")
             raise typer.Exit(1)
         count = erase(found.store(), found.store().artifacts, key, descendants=descendants)
-    say(f"Session {session} is erased, with {count} artifact(s).")
+    if as_json:
+        say_json({"session": session, "children": children, "forks": forks, "artifacts": count})
+        return
+    also = f"{_with_it(children, forks)} and" if children or forks else ", with"
+    say(f"Session {session} is erased{also} {plural(count, 'artifact')}.")
+
+
+def _with_it(children: Sequence[str], forks: Sequence[str], *, names: bool = True) -> str:
+    """What goes with a session, in words that stand behind it."""
+    said = [
+        f"{plural(len(found), word)}{f' ({_several(found)})' if names else ''}"
+        for found, word in ((children, "sub-agent session"), (forks, "fork"))
+        if found
+    ]
+    return f", with {'' if names else 'its '}{' and '.join(said)}" if said else ""
+
+
+def _several(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:_MOST_NAMES])}{', …' if len(names) > _MOST_NAMES else ''}"

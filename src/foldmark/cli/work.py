@@ -122,7 +122,24 @@ def asides(brought: Brought) -> list[str]:
 
 def next_request(opened: Session, wire: str) -> Request:
     """The next request as it would go out now; nothing is stored."""
-    return opened.peek(by_name(wire) if wire else None)
+    return opened.peek(form_of(opened, wire))
+
+
+def form_of(opened: Session, wire: str) -> Wire | None:
+    """The wire that is asked for, else that of the last request, else that of the transcript it came from; None where
+    nobody said one. A sub-agent or branch that came in with a transcript has the form of that."""
+    last = opened.store.view(opened.key).state.frame
+    name = wire or (last.wire if last else _of_transcript(opened))
+    return by_name(name) if name else None
+
+
+def _of_transcript(opened: Session) -> str:
+    key, info, seen = opened.key, opened.info, set[str]()
+    while not info.meta.get("wire") and info.parent and info.session not in seen:
+        seen.add(info.session)
+        key = msgspec.structs.replace(key, session=info.parent)
+        info = opened.store.info(key)
+    return info.meta.get("wire", "")
 
 
 def export_session(opened: Session, wire: str, *, raw: bool) -> tuple[str, list[str]]:

@@ -13,21 +13,17 @@ from typing import Any
 from foldmark.checkpoint import Fact
 from foldmark.events import Reading, ToolCall
 from foldmark.facts.ledger import Ledger
+from foldmark.facts.lines import Said, command_key, is_filtered, place_of, placed, shown
 from foldmark.facts.plans import note_answer, note_plan, one_line
+from foldmark.facts.settling import MOST_FAILING, details, is_same_place, passes_again, proves
 from foldmark.kinds.commands import denial, error_lines, exit_code
 from foldmark.kinds.tests import TestRun, parse_tests, say
 from foldmark.profiles import Profile, command_of, decode, headline, paths_of, profile_of_call, shell_of
 
-MOST_FAILING = 20
 _EDGE = 16_000  # characters of head and tail in which a long output is asked for errors
-_FILTER = r"\|\s*(?:head|tail|cat|less|grep|egrep|rg|sed|awk|sort|uniq|wc|tee)\b(?:\"[^\"]*\"|'[^']*'|[^|&;\"'])*"
-_ENDINGS = re.compile(rf"(?:\s*(?:2>&1|{_FILTER}|\|\|\s*true))+\s*$")
-_FILTERED = re.compile(rf"{_FILTER}$|\|\|\s*true\s*$")
-_ENTER = re.compile(r"^\s*cd\s+(\S+)\s*(?:&&|;|\n)\s*")
 _REFUSAL_WORDS = ("reject", "denied", "declin", "refus", "cancelled", "interrupted", "approv", " want")
 _PRINTS = re.compile(r"(?:awk|sed|cat|echo|printf|diff|jq|for|while) ")  # what they print is somebody else's trouble
 _WATCHES = re.compile(r"output|kill|stdin", re.IGNORECASE)
-_HEREDOC = re.compile(r"(<<-?\s*['\"]?\w+['\"]?)[^\n]*\n.*", re.DOTALL)
 _TAG = re.compile(r"</?[a-z_]+>")
 
 
@@ -75,33 +71,27 @@ def _note_refusal(
     )
 
 
-def command_key(command: str) -> str:
-    """A command line as its reruns share it: without `cd … &&`, `2>&1`, `| tail`, and with single spaces."""
-    bare = _ENDINGS.sub("", _HEREDOC.sub(r"\1 …", _ENTER.sub("", command, count=1)))
-    return " ".join(bare.split())[:240]
-
-
 def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Profile) -> None:
     event, result = reading.event, reading.event.result
     command = command_of(call, profile) or headline(call, (), 240)
-    key, code = command_key(command), exit_code(reading.text)
+    line, code = command_key(command), exit_code(reading.text)
+    said = Said(line, place_of(command, call), command_of(call, profile) or call.arguments)
+    key, home = placed(ledger, line, said.place)
     run = None if profile.role in ("reads", "searches") else parse_tests(reading.text)
     looks = profile.role in ("reads", "searches") or bool(_WATCHES.search(call.name))
     failed = bool(result and result.is_error) or bool(code and not looks) or bool(run and not run.is_green)
-    if not (failed or looks or run) and _FILTERED.search(command) and not _PRINTS.match(key):
+    if not (failed or looks or run) and is_filtered(command) and not _PRINTS.match(key):
         failed = bool(_trouble(reading.text))  # the exit code is the filter's: only the output can tell
     error = _first_error(reading.text, run) if failed else ""
     meta = {"exit": "" if code is None else str(code), "looks": "yes" if looks else "", "error": error}
     if run:
         meta["tests"] = say(run, 0).partition(";")[0]
-    entered = _ENTER.match(command)
-    if entered:
-        meta["in"] = entered[1]
+    meta["in"] = home
     ledger.add(
         event.seq,
         "command",
         key,
-        one_line(_HEREDOC.sub(r"\1 …", _ENTER.sub("", command)), 240),
+        one_line(shown(command), 240),
         status="failed" if failed else "ok",
         scope=event.key,
         refs=(reading.call_seq,),
@@ -110,9 +100,12 @@ def _note_command(ledger: Ledger, reading: Reading, call: ToolCall, profile: Pro
     if run:
         _note_tests(ledger, reading, key, run)
     if failed and not looks:
-        _open_error(ledger, reading, key, f"`{one_line(key, 120)}`: {error or f'exit code {code}'}")
+        value = f"`{one_line(key, 120)}`: {error or f'exit code {code}'}"
+        _open_error(ledger, reading, key, value, {**said.details(key), **details(run)})
     elif not looks:
-        _fix_error(ledger, reading, key)
+        _fix_again(ledger, reading, key, said, run, hides=is_filtered(command))
+        if run:
+            _fix_others(ledger, reading, key, said, run)
     _note_shell_files(ledger, reading, call, profile, failed)
 
 
@@ -128,15 +121,29 @@ def _note_tests(ledger: Ledger, reading: Reading, key: str, run: TestRun) -> Non
         refs=(reading.call_seq,),
         meta={"failing": names, "passed": str(run.passed), "framework": run.framework},
     )
-    if run.is_green:  # a run of the same framework with at least as many tests settles the narrower ones
-        for fact in ledger.open("error"):
-            before = ledger.get("verification", fact.key)
-            if (
-                before
-                and before.meta.get("framework") == run.framework
-                and int(before.meta.get("passed", "0")) <= run.passed
-            ):
-                _fix_error(ledger, reading, fact.key)
+
+
+def _fix_again(
+    ledger: Ledger, reading: Reading, key: str, said: Said, run: TestRun | None, *, hides: bool = False
+) -> None:
+    """The same call went well: its own error is fixed, when it is the same in all that its key does not hold."""
+    error = ledger.get("error", key)
+    if error is None or error.status != "open":
+        return
+    before = error.meta
+    is_same = is_same_place(before.get("in", ""), said.place) and before.get("mark", "") == said.mark
+    if is_same and passes_again(before, run, hides):
+        _fix_error(ledger, reading, key)
+
+
+def _fix_others(ledger: Ledger, reading: Reading, key: str, said: Said, run: TestRun) -> None:
+    """A green run settles the failures of other commands whose tests it ran."""
+    for error in ledger.open("error"):
+        before = error.meta
+        is_near = run.framework == "go test" or is_same_place(before.get("in", ""), said.place)
+        line = before.get("line") or error.key
+        if error.key != key and is_near and proves(before, line, said.line, run, reading.text):
+            _fix_error(ledger, reading, error.key)
 
 
 def _trouble(text: str) -> str:
@@ -155,7 +162,7 @@ def _first_error(text: str, run: TestRun | None) -> str:
     return _TAG.sub("", one_line(last, 200))
 
 
-def _open_error(ledger: Ledger, reading: Reading, key: str, value: str) -> None:
+def _open_error(ledger: Ledger, reading: Reading, key: str, value: str, meta: dict[str, str] | None = None) -> None:
     """Note an error; one that is open already rests on where it showed first. That is noted by itself: the refs may
     hold the call, too."""
     seq = reading.event.seq
@@ -169,7 +176,7 @@ def _open_error(ledger: Ledger, reading: Reading, key: str, value: str) -> None:
         status="open",
         scope=reading.event.key,
         refs=(first,),
-        meta={"first": str(first)},
+        meta={**(meta or {}), "first": str(first)},
     )
 
 
@@ -287,10 +294,11 @@ def _note_use(
             meta={"tool": call.name, "error": error, "looks": "yes" if profile.refetchable else ""},
         )
     key = f"{profile.role} {paths[0]}" if paths else what
+    said = Said(key, "", key if paths else call.arguments)  # of a file: the next change that succeeds may be another
     if failed and profile.role not in ("reads", "searches"):
-        _open_error(ledger, reading, key, f"{what}: {_first_error(reading.text, None)}")
+        _open_error(ledger, reading, key, f"{what}: {_first_error(reading.text, None)}", said.details(key))
     elif not failed:
-        _fix_error(ledger, reading, key)
+        _fix_again(ledger, reading, key, said, None)
 
 
 def _edit_action(call: ToolCall) -> str:

@@ -61,8 +61,8 @@ class HookedVectors:
     def _shown(
         self, doors: Doors, values: Iterable[Value], place_of: Callable[[Value], Place], embedder: Embedder
     ) -> list[Value]:
-        """Those of events that the reader is shown as they are stored, with all that was read for their vectors, in
-        order."""
+        """Those of events that the reader is shown as they are stored, and for an embedder that reads what was said
+        before with all that it may have read for them, whatever they are; in order."""
         values, back = list(values), READ_BEFORE if embedder.reads_before else 0
         hidden = {session: self._hidden(doors, session) for session in {place_of(one)[0] for one in values}}
 

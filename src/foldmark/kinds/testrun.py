@@ -13,7 +13,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a test run says of itself."""
+    """What a test run says of itself. `deselected` were not run and `expected` failed as they were said to: neither
+    passed. Packages are named by runs that say of a package only whether all its tests passed."""
 
     __test__ = False  # pytest would take the name for a test
 
@@ -23,7 +24,11 @@ class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     errors: int = 0
     skipped: int = 0
     failing: tuple[Failure, ...] = ()
+    deselected: int = 0
+    expected: int = 0
+    passed_packages: tuple[str, ...] = ()
+    failed_packages: tuple[str, ...] = ()
 
     @property
     def is_green(self) -> bool:
-        return not (self.failed or self.errors or self.failing)
+        return not (self.failed or self.errors or self.failing or self.failed_packages)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from foldmark.events import ToolCall
 from foldmark.kinds import coverage
-from foldmark.kinds.base import Kind, clip, listed, profile
+from foldmark.kinds.base import Kind, clip, listed, plural, profile
 from foldmark.kinds.body import Body, Count, compose, edges
 from foldmark.kinds.terminal import clean_text
 from foldmark.kinds.testrun import Failure, TestRun
@@ -76,7 +76,7 @@ def _pytest(text: str) -> TestRun | None:
     return TestRun(
         framework="pytest", passed=counts.get("passed", 0), failed=counts.get("failed", 0),
         errors=counts.get("errors", counts.get("error", 0)), skipped=counts.get("skipped", 0),
-        failing=tuple(failing.values()),
+        failing=tuple(failing.values()), deselected=counts.get("deselected", 0), expected=counts.get("xfailed", 0),
     )  # fmt: skip
 
 
@@ -126,6 +126,7 @@ def _jest(text: str) -> TestRun | None:
 
 _GO_NAME = re.compile(r"^[ \t]*--- FAIL: (\S+).*$(?:\n[ \t]+(\S.*?:\d+: .*))?", re.MULTILINE)
 _GO = re.compile(r"^(?:ok  \t|FAIL\t|FAIL$|PASS$|--- (?:PASS|FAIL))", re.MULTILINE)
+_GO_PACKAGE = re.compile(r"^(ok  |FAIL)\t(\S++)(?!.*\[no tests to run\])", re.MULTILINE)
 
 
 def _go(text: str) -> TestRun | None:
@@ -134,9 +135,13 @@ def _go(text: str) -> TestRun | None:
     ):
         return None
     failing = {match[1]: Failure(match[1], clip(match[2] or "", 200)) for match in _GO_NAME.finditer(text)}
+    packages: dict[str, list[str]] = {"ok  ": [], "FAIL": []}
+    for word, package in _GO_PACKAGE.findall(text):
+        packages[word].append(package)
     return TestRun(
         framework="go test", passed=text.count("--- PASS: "), failed=text.count("--- FAIL: "),
         skipped=text.count("--- SKIP: "), failing=tuple(failing.values()),
+        passed_packages=tuple(packages["ok  "]), failed_packages=tuple(packages["FAIL"]),
     )  # fmt: skip
 
 
@@ -231,14 +236,19 @@ def parse_tests(text: str) -> TestRun | None:
 
 
 def say_counts(run: TestRun) -> str:
-    """`3 failed, 12 passed`."""
+    """`3 failed, 12 passed`; packages where their tests are not counted."""
     counts = (
         (run.failed, "failed"),
         (run.errors, "errors"),
         (run.passed, "passed"),
         (run.skipped, "skipped"),
     )
-    return ", ".join(f"{number:,} {word}" for number, word in counts if number) or "no tests ran"
+    said = [f"{number:,} {word}" for number, word in counts if number]
+    if run.failed_packages and not run.failed:
+        said.insert(0, f"{plural(len(run.failed_packages), 'package')} failed")
+    if run.passed_packages and not run.passed:
+        said.append(f"{plural(len(run.passed_packages), 'package')} passed")
+    return ", ".join(said) or "no tests ran"
 
 
 def say(run: TestRun, limit: int = 6) -> str:

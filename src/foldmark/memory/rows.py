@@ -67,11 +67,14 @@ class Row:
         return [row for row in self.hanging if row.info.kind == "child"]
 
     def below(self, *, children: bool) -> list[Row]:
-        """Forks of the session and theirs, the newest first; with `children` also the sessions that calls started."""
-        out: list[Row] = []
-        for row in reversed(self.hanging):
+        """Forks of the session and theirs, the newest first; with `children` also the sessions that calls started.
+        Without recursion, since a line of forks may be long."""
+        out, waiting = list[Row](), [*self.hanging]
+        while waiting:
+            row = waiting.pop()
             if children or row.info.kind == "fork":
-                out += [row, *row.below(children=children)]
+                out.append(row)
+                waiting += row.hanging
         return out
 
     def leave(self) -> None:

@@ -3,7 +3,7 @@ ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,7 +11,10 @@ from foldmark.log import holds_call, ordered, overlap
 from foldmark.memory.rows import Row, index, time_of
 from foldmark.seeking import Finding, Found, Piece, Sought, is_said, near_of
 from foldmark.store import Key, Match
+from foldmark.store.limited import LOOKED, MOST_NAMING, day_names, joined, names_days, one_each, says, stands
 from foldmark.words import telling
+
+Numbered = Mapping[int, tuple[Row, Piece]]
 
 
 class Stretch(NamedTuple):
@@ -46,12 +49,41 @@ class Search:
             for term, numbers in postings.items():
                 held = (row.numbers[place] for place in row.postings.get(term, ()))
                 numbers += [number for number in held if number in numbered]
-        newest = sorted(numbered, reverse=True) if self.sought.filters and not terms else []
-        places = ordered(postings, len(numbered)) if postings else newest
-        founds = (self._found(*numbered[number]) for number in places)
-        found = list(islice(filter(self.sought.allows, founds), max(0, limit)))
+        limit = max(0, limit)
+        found = self._matching(postings, numbered, limit) if postings else []
+        if self.sought.filters and not terms:
+            found = one_each(self._allowed(numbered, sorted(numbered, reverse=True)), self.sought, limit)
         frequencies = {term: len(hits) for term, hits in postings.items()}
         return Finding(tuple(found), len(numbered), frequencies, self._near(found, numbered.values()))
+
+    def _matching(self, postings: Mapping[str, Sequence[int]], numbered: Numbered, limit: int) -> list[Found]:
+        if not names_days(postings):
+            return list(islice(self._allowed(numbered, ordered(postings, len(numbered))), limit))
+        naming = list(islice(self._allowed(numbered, self._naming(postings, numbered)), min(limit, MOST_NAMING)))
+        places = self._standing(ordered(joined(postings), len(numbered)), postings, numbered)
+        known = {one.place for one in naming}
+        others = (one for one in self._allowed(numbered, places) if one.place not in known)
+        return [*naming, *islice(others, limit - len(naming))]
+
+    def _allowed(self, numbered: Numbered, places: Iterable[int]) -> Iterator[Found]:
+        return filter(self.sought.allows, (self._found(*numbered[number]) for number in places))
+
+    def _naming(self, postings: Mapping[str, Sequence[int]], numbered: Numbered) -> Iterator[int]:
+        """Pieces that themselves say the day which is all that is asked for, the newest first."""
+        if names := day_names(postings):
+            newest = sorted(set(postings[names[0]]).intersection(*(postings[name] for name in names)), reverse=True)
+            yield from (number for number in newest[:LOOKED] if says(numbered[number][1].text, names))
+
+    def _standing(
+        self, places: Iterable[int], postings: Mapping[str, Sequence[int]], numbered: Numbered
+    ) -> Iterator[int]:
+        """Without the pieces that match by the day of their event alone, but for its first."""
+        held = {term: frozenset(numbers) for term, numbers in postings.items()}
+        for number in places:
+            row, piece = numbered[number]
+            terms = (term for term, numbers in held.items() if number in numbers)
+            if stands(piece.order, terms, time_of(row, piece.seq)):
+                yield number
 
     def _found(self, row: Row, piece: Piece) -> Found:
         name = "" if piece.seq <= self.lineage.get(id(row), 0) else row.name[2]

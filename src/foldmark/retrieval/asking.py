@@ -6,12 +6,15 @@ Knows nothing of pieces.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 
 import msgspec
 
-from foldmark.retrieval.days import Span, spans
+from foldmark.retrieval.days import Span, spans, weekday_alone
 from foldmark.seeking import Sought
 from foldmark.store import Key, Store
+from foldmark.store.limited import day_names
 from foldmark.words import telling, words
 from foldmark.words.figures import FIGURE
 
@@ -40,6 +43,7 @@ _AGENT = re.compile(
 )
 QUERY_CHARACTERS = 10_000
 """Of a longer query the beginning counts: nobody asks in ten thousand characters."""
+_DAY_CHARACTERS = 200
 _MOST_SPANS = 4
 _CRUMB = 3
 """Shorter pieces of a figure (the 1 of 1,234) are not looked for: its value is."""
@@ -51,6 +55,8 @@ class Question(msgspec.Struct, frozen=True):
 
     `spans` are the days that it names (their tokens are among the terms), `role` is user or assistant when it asks what
     one of them said, `is_when` says that it asks for a time, `spoken` gives the word that a term was in the query.
+    `ways` are there where it asks for a day (or month, …) and nothing else, for all that was said then: the terms of
+    each way to say it.
     """
 
     text: str
@@ -60,6 +66,7 @@ class Question(msgspec.Struct, frozen=True):
     role: str = ""
     is_when: bool = False
     spoken: dict[str, str] = {}
+    ways: tuple[frozenset[str], ...] = ()
 
     @property
     def day_tokens(self) -> frozenset[str]:
@@ -69,8 +76,9 @@ class Question(msgspec.Struct, frozen=True):
 
 def question(query: str, now: float) -> Question:
     """Read a query. `now` (Unix seconds) is what "yesterday" counts from."""
-    text = query[:QUERY_CHARACTERS]
-    days = tuple(spans(text, now)[:_MOST_SPANS])
+    text = unicodedata.normalize("NFC", query[:QUERY_CHARACTERS])
+    weekday = weekday_alone(text)
+    days = () if weekday else tuple(spans(text, now)[:_MOST_SPANS])
     plain = text
     for span in days:
         plain = plain.replace(span.said, " ") if span.is_relative else plain
@@ -83,8 +91,25 @@ def question(query: str, now: float) -> Question:
     crumbs = {token for figure in figures for token in words(figure) if len(token) < _CRUMB and token in told}
     told = [token for token in told if token not in crumbs] or told
     spoken = _spoken(*((figures, rest) if plain == text else _figures(plain)), told)
+    ways = _ways(text, told, days, weekday)
+    if ways:
+        more = [token for way in ways for token in sorted(way) if token not in told]
+        told, spoken = [*told, *more], spoken | dict.fromkeys(more, text.strip())
     terms = tuple(dict.fromkeys((*told, *tokens)))
-    return Question(text, terms, tuple(names), days, _role(text), bool(_WHEN.search(text)), spoken)
+    return Question(text, terms, tuple(names), days, _role(text), bool(_WHEN.search(text)), spoken, ways)
+
+
+def _ways(text: str, told: Sequence[str], days: Sequence[Span], weekday: str) -> tuple[frozenset[str], ...]:
+    """The ways to say the day that a query is; none where it is more than that."""
+    if weekday:
+        return frozenset(words(text)), frozenset(words(weekday))
+    rest = text
+    for span in days:
+        rest = rest.replace(span.said, " ")
+    if not (days or rest.strip()) or len(text) > _DAY_CHARACTERS or len(day_names(words(rest))) < len(words(rest)):
+        return ()
+    others = (frozenset(words(said)) for span in days for said in span.spellings)
+    return tuple(dict.fromkeys((frozenset(told), *others)))
 
 
 def _figures(text: str) -> tuple[list[str], str]:

@@ -65,6 +65,14 @@ def in_turn(
     return list(islice(_few_beside(turns, is_beside), limit))
 
 
+def listed(scored: Sequence[S], limit: int | None = None) -> list[S]:
+    """One candidate per event, best first, the newer first among equals: all of them, alike or not."""
+    events: dict[tuple[str, int], S] = {}
+    for one in sorted(scored, key=_order):
+        events.setdefault(one.found.place[:2], one)
+    return list(events.values())[:limit]
+
+
 def _few_beside(turns: Iterator[S], is_beside: Callable[[S], bool]) -> Iterator[S]:
     beside: list[S] = []
     for one in turns:

@@ -78,7 +78,9 @@ lundi mardi mercredi jeudi vendredi samedi dimanche
 lunes martes miércoles jueves viernes sábado domingo
 lunedì martedì mercoledì giovedì venerdì sabato domenica
 понедельник вторник среду четверг пятницу субботу воскресенье
+понедельник вторник среда четверг пятница суббота воскресенье
 poniedziałek wtorek środę czwartek piątek sobotę niedzielę
+poniedziałek wtorek środa czwartek piątek sobota niedziela
 """
 WEEKDAY_OF = {
     spelling: number

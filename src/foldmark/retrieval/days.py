@@ -12,9 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
-from foldmark.dates import day_token, month_token
+from foldmark.dates import MONTHS, WEEKDAYS, day_token, month_token
 from foldmark.retrieval.calendar import Read
-from foldmark.retrieval.days_abroad import abroad
+from foldmark.retrieval.days_abroad import abroad, weekday_abroad
 from foldmark.retrieval.days_english import ENGLISH
 from foldmark.retrieval.zones import zone_behind
 
@@ -23,6 +23,9 @@ _MOST_DAYS = 14
 _MOST_MONTHS = 12
 _MOST_SAID = 64
 """Nobody asks for more days at once; a text that names thousands is no question."""
+_DAY_SECONDS = 86_400
+_SAYS_YEAR = re.compile(r"\d{4}")
+_ROUND = " \t\r\n.,;:!?¿¡。、？！\"'"
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -36,8 +39,40 @@ class Span(msgspec.Struct, frozen=True):
     is_relative: bool
     tokens: tuple[str, ...]
 
+    @property
+    def _date(self) -> datetime | None:
+        """The single day that it names by its date."""
+        is_date = not self.is_relative and self.until - self.since == _DAY_SECONDS and len(self.tokens) == 1
+        return datetime.strptime(self.tokens[0], "%Y%m%d").replace(tzinfo=UTC) if is_date else None
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Other ways to write such a day."""
+        day = self._date
+        if day is None:
+            return ()
+        name = MONTHS[day.month - 1]
+        if not _SAYS_YEAR.search(self.said):
+            return f"{day:%m} {day:%d}", f"{name} {day.day}", f"{name[:3]} {day.day}"
+        return f"{day:%Y-%m-%d}", f"{name} {day.day} {day.year}", f"{name[:3]} {day.day} {day.year}"
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text that holds the words of one of these ways says that very day, of any year where none is
+        named; all that is no such day is said by its words."""
+        if self._date is None:
+            return True
+        start = 0 if _SAYS_YEAR.search(self.said) else 4
+        others = (token for span in spans(text, self.until - 1) for token in span.tokens)
+        return any(token[start:] == self.tokens[0][start:] for token in others)
+
     def holds(self, time: float | None) -> bool:
         return time is not None and self.since <= time < self.until
+
+
+def weekday_alone(text: str) -> str:
+    """The English name of the weekday that a text is in another language, and nothing but that; else empty."""
+    number = weekday_abroad(text.strip(_ROUND))
+    return "" if number is None else WEEKDAYS[number]
 
 
 def spans(text: str, now: float) -> list[Span]:

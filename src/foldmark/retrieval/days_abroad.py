@@ -82,7 +82,10 @@ def _ago(match: re.Match[str], today: date) -> Days:
 
 
 def _weekday_in(match: re.Match[str]) -> int:
-    said = match["weekday"].lower()
+    return _weekday_by(match["weekday"].lower())
+
+
+def _weekday_by(said: str) -> int:
     if len(said) == 1:
         return next(number for number, signs in enumerate(EAST_WEEKDAYS) if said in signs)
     return WEEKDAY_OF.get(said, WEEKDAY_OF.get(plain(said), 0))
@@ -158,6 +161,8 @@ _JOINED: tuple[Expression, ...] = (
     *_each(EAST_DAYS_BACK, _joined, _back),
 )  # fmt: skip
 
+_WEEKDAY_EAST = re.compile(rf"{_DAY_SIGN}|{_WEEK_SIGN}{_SIGN.replace('weekday', 'sign')}")
+
 _LETTERS = re.compile(r"[^\W\d_]+")
 _EASTERN = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _MARKED = re.compile("[\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f]")
@@ -175,3 +180,11 @@ def abroad(text: str) -> tuple[Expression, ...]:
     a long text takes longer than the search itself."""
     spaced = _MARKED.search(text) or not _TELLING.isdisjoint(_LETTERS.findall(text.lower()))
     return (*(_JOINED if _EASTERN.search(text) else ()), *(_SPACED if spaced else ()))
+
+
+def weekday_abroad(text: str) -> int | None:
+    """The number of the weekday (0: Monday) that a text is the name of, in another language; None for any other."""
+    name = text.lower()
+    if east := _WEEKDAY_EAST.fullmatch(name):
+        return _weekday_by(east["weekday"] or east["sign"])
+    return WEEKDAY_OF.get(name, WEEKDAY_OF.get(plain(name)))

@@ -50,7 +50,7 @@ class Meaning:
     ) -> tuple[Nearest | None, str]:
         """(what stands near, None where words are all there is; why it is missing, empty where nothing is wrong)."""
         vectors = vectors_of(store)
-        if not self.embedder.weight or not asked.terms:
+        if not self.embedder.weight or not asked.terms or asked.ways:
             return None, ""
         if vectors is None:
             return None, f"{BY_WORDS}: the store keeps no vectors"

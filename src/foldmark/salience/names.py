@@ -10,6 +10,7 @@ Some tokens are *names*: paths, symbols, ids, hashes, URLs, numbers of three or 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,7 +19,14 @@ import msgspec
 from foldmark.events import Event, ToolCall
 
 _BREAKS = str.maketrans(dict.fromkeys("\t\r\n\v\f\"'`()[]{}<>,;|=!?*\\\u00a0“”‘’「」。，、；（）│→", " "))
-_SUBWORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_SUBWORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_ACCENTED = [chr(code) for block in (range(0xC0, 0x2B0), range(0x1E00, 0x1F00)) for code in block]
+_UPPER = "A-Z" + "".join(filter(str.isupper, _ACCENTED))
+_LOWER = "a-z" + "".join(filter(str.islower, _ACCENTED))
+_WIDE_SUBWORD = re.compile(  # apart, for the plain one is faster
+    rf"[{_UPPER}]?[{_LOWER}]+|[{_UPPER}]+(?![{_LOWER}])|\d+|[^\W\d_{_UPPER}{_LOWER}]+"
+)
+_MARK = re.compile("[\u00ad\u0300-\u036f]+")  # accents apart from their letters, and hyphens that are not shown
 _HEX = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6,}", re.IGNORECASE)
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts written without spaces
 
@@ -91,16 +99,22 @@ _LONGEST_TOKEN = 512  # characters: a longer run (base64, a minified line) is no
 
 
 def split_subwords(token: str) -> tuple[str, ...]:
-    """Masked subwords of a token: camelCase, snake_case and paths split, digits as `0`, hex as `#`."""
+    """Masked subwords of a token: camelCase, snake_case and paths split, digits as `0`, hex as `#`. Letters with
+    accents stay in their word, however they are encoded."""
     if token.isalpha() and token.islower() and token.isascii():
         return (token,)
     token = token[:_LONGEST_TOKEN]
+    subword = _SUBWORD
+    if not token.isascii():
+        subword = _WIDE_SUBWORD
+        if _MARK.search(token):
+            token = _MARK.sub("", unicodedata.normalize("NFC", token))
     out: list[str] = []
     for piece in _HEX.sub(" 0x ", token).split():
         if piece == "0x":
             out.append("#")
             continue
-        for word in _SUBWORD.findall(piece):
+        for word in subword.findall(piece):
             if word.isdigit():
                 out.append("0")
             elif word.isascii() or not _WIDE.search(word):
@@ -168,6 +182,10 @@ then others that the agent never used, then the agent's own, of each the oldest 
 
 MOST_WORDS = 100_000
 """Masked subwords a session remembers. Beyond, a quarter is forgotten: those of the fewest events, the oldest first."""
+
+
+_TALLY_VERSION = 2
+"""Raised when the same events give other counts, or the form changes: counts of another version are counted anew."""
 
 
 class Tally:
@@ -250,16 +268,18 @@ class Tally:
     def to_bytes(self) -> bytes:
         """The counts as MessagePack; its first element is the version of the form."""
         counts = (self.events, self.characters, self.said, dict(self.words), self.names)
-        return msgspec.msgpack.encode((1, *counts))
+        return msgspec.msgpack.encode((_TALLY_VERSION, *counts))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
-        """Read `to_bytes` back. Raises `msgspec.DecodeError` when it is none; another version gives empty counts."""
+        """Read `to_bytes` back. Raises `msgspec.DecodeError` when it is none, `ValueError` when it is of another
+        version: then all has to be counted again."""
         version, *counts = msgspec.msgpack.decode(data)
+        if version != _TALLY_VERSION:
+            raise ValueError(f"counts of version {version}, not {_TALLY_VERSION}")
         tally = cls()
-        if version == 1:
-            tally.events, tally.characters, tally.said, words, tally.names = counts
-            tally.words = Counter(words)
+        tally.events, tally.characters, tally.said, words, tally.names = counts
+        tally.words = Counter(words)
         return tally
 
 

@@ -90,7 +90,7 @@ class Kin:
     """The sessions round one, by their numbers."""
 
     def __init__(self, db: sqlite3.Connection, known: Known) -> None:
-        self._db, self._known = db, known
+        self._db, self._known, self._told = db, known, dict[int, bool]()
 
     @property
     def lineage(self) -> Sequence[tuple[int, int]]:
@@ -103,7 +103,7 @@ class Kin:
     def children(self, session: int) -> list[Child[int]]:
         """Of a session whose lineage is damaged none: nobody could say which of them are seen, and a search brings
         nothing of what hangs on it."""
-        if not _segments(self._db, session):
+        if told_name(self._db, session, self._told) is None:
             return []
         return [Child(row.id, call_of(row), row.parent_seq) for row in children(self._db, session)]
 
@@ -165,20 +165,22 @@ def _hidden(db: sqlite3.Connection, session: int, key: Key) -> frozenset[int]:
 def stretches(db: sqlite3.Connection, known: Known, key: Key, sought: Sought) -> list[Stretch]:
     """The same as a list, of whatever scope: what one does not see of it is for `Area.shows` to say."""
     where = area(db, known, msgspec.structs.replace(key, scope="", sees="all"), sought, None)
-    out: list[Stretch] = []
+    out, told = list[Stretch](), dict[int, bool]()
     for session, (first, last) in where.spans.items():
         inherited = where.lineage.get(session, 0)
         out += [Stretch(session, "", first, min(last, inherited))] if first < inherited else []
-        out += _named(db, session, max(first, inherited), last) if last > inherited else []
+        out += _named(db, session, told, max(first, inherited), last) if last > inherited else []
     if where.others:
         rows = db.execute("SELECT id FROM session WHERE user = ? ORDER BY id", (where.user,)).fetchall()
-        out += [one for (session,) in rows if session not in where.apart for one in _named(db, session)]
+        out += [one for (session,) in rows if session not in where.apart for one in _named(db, session, told)]
     return out
 
 
-def _named(db: sqlite3.Connection, session: int, first: int = 0, last: int = ENDLESS) -> list[Stretch]:
+def _named(
+    db: sqlite3.Connection, session: int, told: dict[int, bool], first: int = 0, last: int = ENDLESS
+) -> list[Stretch]:
     """The stretch of another session under its name; none of one that cannot be opened."""
-    name = told_name(db, session)
+    name = told_name(db, session, told)
     return [] if name is None else [Stretch(session, name, first, last)]
 
 

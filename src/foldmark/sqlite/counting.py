@@ -50,7 +50,7 @@ def _texts(db: sqlite3.Connection, known: Known, events: list[Event]) -> dict[in
     texts: dict[int, list[str]] = {}
     for segment in known.segments:
         rows = db.execute(
-            "SELECT seq, text FROM piece WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
+            "SELECT seq, CAST(text AS BLOB) FROM piece WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
             (segment.session, known.counted, segment.last),
         )
         for seq, text in rows:

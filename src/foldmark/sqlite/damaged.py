@@ -17,9 +17,11 @@ DELETE = "; `foldmark delete` erases the session"
 _PLACES = (
     ("event", "body", "'event:' || seq"),
     ("fact", "body", "'a fact of event:' || seq"),
-    ("unit", "text", "'an excerpt of event:' || seq"),
-    ("piece", "text", "'the index of event:' || seq"),
-    ("piece", "head", "'the index of event:' || seq"),
+    *(("unit", column, "'an excerpt of event:' || seq") for column in ("text", "place", "score", "tokens", "line")),
+    *(
+        ("piece", column, "'the index of event:' || seq")
+        for column in ("text", "head", "place", "line", "end_line", "number")
+    ),
     ("checkpoint", "body", "'the compaction up to event:' || boundary"),
     ("attempt", "body", "'an attempt to compact'"),
     ("scope_state", "body", "'what is kept of a scope'"),

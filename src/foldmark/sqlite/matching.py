@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from foldmark.checkpoint import Unit
 from foldmark.events import Event
 from foldmark.log import holds_call, overlap
-from foldmark.sqlite.rows import get, in_chunks, marks, unpack_event
+from foldmark.sqlite.rows import get, in_chunks, marks, unit_of, unpack_event
 from foldmark.sqlite.session_rows import Row
 from foldmark.sqlite.sessions import Known, Segment, lineage
 from foldmark.store import Key, Match
@@ -22,12 +22,12 @@ def best_units(db: sqlite3.Connection, known: Known, key: Key, upto: int, limit:
     out: list[Unit] = []
     for segment in known.segments:
         rows = db.execute(
-            "SELECT seq, place, text, score, tokens, line FROM unit WHERE session = ? AND seq <= ? "
+            "SELECT seq, place, CAST(text AS BLOB), score, tokens, line FROM unit WHERE session = ? AND seq <= ? "
             "ORDER BY score DESC, seq, place LIMIT ?",
             (segment.session, min(segment.last, upto), max(0, limit) if key.sees == "all" else -1),
         )
         out += [
-            Unit(seq, place, get(text), score, tokens, line)
+            unit_of(seq, place, text, score, tokens, line)
             for seq, place, text, score, tokens, line in rows
             if key.sees == "all" or key.shows(known.log.events[seq - 1])
         ]

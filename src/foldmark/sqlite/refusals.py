@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from typing import Any
 
@@ -34,10 +35,14 @@ _ADVICE = (
 )
 
 
+_TEXT = re.compile(r"(?<=Could not decode to UTF-8) column .*? with text .*", re.DOTALL)
+"""What Python repeats of a text that it cannot decode."""
+
+
 def refused(path: str, error: sqlite3.Error) -> StoreError:
     """What SQLite refused, in words that say what to do. A transaction that was open is rolled back: nothing of it was
     written."""
-    said = str(error)
+    said = _TEXT.sub(" what stands there", str(error))  # nobody knows whether that is a secret
     advice = next((words for signs, words in _ADVICE if any(sign in said.lower() for sign in signs)), "")
     return StoreError(f"{path}: {said}" + (f" ({advice} Nothing was written.)" if advice else "."))
 

@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from math import isfinite
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -160,17 +161,46 @@ def insert_pieces(
     )
 
 
+def piece_of(
+    seq: int, place: int, text: str | bytes, line: int, end_line: int, number: int, head: str | bytes
+) -> Piece:
+    """A piece as its columns say. Raises Damaged."""
+    return Piece(seq, _count(place), get(text), _count(line), _count(end_line), _count(number), get(head))
+
+
+def unit_of(seq: int, place: int, text: str | bytes, score: float, tokens: int, line: int) -> Unit:
+    """A unit as its columns say. Raises Damaged."""
+    if not isinstance(score, float | int):
+        raise Damaged(score, ValueError(f"it is {score!r:.40}, and no number"))
+    return Unit(seq, _count(place), get(text), score, _count(tokens), _count(line))
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int):
+        raise Damaged(value, ValueError(f"it is {value!r:.40}, and no whole number"))
+    return value
+
+
+def known_time(value: object) -> float | None:
+    """The time of a row; one that is damaged nobody knows."""
+    return float(value) if isinstance(value, float | int) and isfinite(value) else None
+
+
 def indexed(head: str, text: str, time: float | None) -> str:
     """The body column of a search row: the distinct tokens of the piece and of its day. Erasing a row needs the same
     text again."""
     return " ".join(sorted(distinct(f"{head}\n{text}\n{stamp(time)}")))
 
 
+_TIME = "CASE WHEN typeof(event.time) = 'text' THEN x'' ELSE event.time END"
+"""The column of a time; a text there is none, and may be such as cannot be read."""
+
+
 def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> bool:
     """Erase the search rows of a session. False where a piece was damaged: of its row words may be left, and the index
     has to be built again once the pieces are gone."""
     rows = db.execute(
-        "SELECT piece.id, CAST(head AS BLOB), CAST(text AS BLOB), time FROM piece JOIN event USING (session, seq) "
+        f"SELECT piece.id, CAST(head AS BLOB), CAST(text AS BLOB), {_TIME} FROM piece JOIN event USING (session, seq) "
         "WHERE session = ?",
         (session,),
     )
@@ -179,8 +209,8 @@ def erase_pieces(db: sqlite3.Connection, session: int, scope: str) -> bool:
     def erased() -> Iterator[tuple[int, str, str]]:
         nonlocal is_whole
         for number, head, text, time in rows:
-            is_whole = is_whole and _is_text(head) and _is_text(text)
-            yield number, scope, indexed(_legible(head), _legible(text), time)
+            is_whole = is_whole and _is_text(head) and _is_text(text) and (time is None or known_time(time) is not None)
+            yield number, scope, indexed(_legible(head), _legible(text), known_time(time))
 
     db.executemany("INSERT INTO search (search, rowid, scope, body) VALUES ('delete', ?, ?, ?)", erased())
     return is_whole
@@ -192,13 +222,13 @@ def rebuild_search(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO search (search) VALUES ('delete-all')")
     rows = db.execute(
         "SELECT piece.id, user.tenant, user.id, session.id, CAST(piece.head AS BLOB), CAST(piece.text AS BLOB), "
-        "event.time FROM piece CROSS JOIN event USING (session, seq) CROSS JOIN session ON session.id = piece.session "
+        f"{_TIME} FROM piece CROSS JOIN event USING (session, seq) CROSS JOIN session ON session.id = piece.session "
         "CROSS JOIN user ON user.id = session.user ORDER BY piece.id"
     )
     db.executemany(
         "INSERT INTO search (rowid, scope, body) VALUES (?, ?, ?)",
         (
-            (number, f"t{tenant} u{user} s{session}", indexed(_legible(head), _legible(text), time))
+            (number, f"t{tenant} u{user} s{session}", indexed(_legible(head), _legible(text), known_time(time)))
             for number, tenant, user, session, head, text, time in rows
         ),
     )

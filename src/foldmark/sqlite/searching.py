@@ -6,15 +6,20 @@ What the index gives for an area is checked again: the joined rows must be of a 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
 from itertools import islice
+from typing import Any
 
 from foldmark.log import Log
-from foldmark.seeking import Finding, Found, Piece, Sought, is_said, near_of
+from foldmark.seeking import Finding, Found, Sought, is_said, near_of
 from foldmark.sqlite.areas import Area
-from foldmark.sqlite.postings import Postings, best, listed
-from foldmark.sqlite.rows import get, in_chunks, marks, put, unpack_event
-from foldmark.sqlite.session_rows import told_name
+from foldmark.sqlite.damaged import Damaged
+from foldmark.sqlite.postings import SESSIONS_AT_ONCE, Postings, best, listed
+from foldmark.sqlite.rows import in_chunks, known_time, marks, piece_of, put, unpack_event
+from foldmark.sqlite.session_rows import fetched, told_name
+from foldmark.store import ENDLESS
+from foldmark.store.limited import LOOKED, MOST_NAMING, day_names, joined, names_days, one_each, says, spelled, stands
 from foldmark.words import telling
 
 CHUNK = 500
@@ -43,23 +48,76 @@ class Search:
         self.db, self.area, self.log, self.sought = db, area, log, sought
         self.limits, self.values = _conditions(sought)
         self._names: dict[int, str | None] = {}
+        self._told: dict[int, bool] = {}
 
     def find(self, terms: Sequence[str], limit: int) -> Finding:
         """Matches of any term, the rarest terms first, and what was said beside them."""
-        index = Postings(self.db, self.area)
+        index, limit = Postings(self.db, self.area), max(0, limit)
         postings = {term: index.matches(term) for term in telling(terms)}
-        if postings:
-            places: Iterable[int] = best(postings, index.total, max(0, limit))
-        else:
-            places = self._newest() if self.sought.filters and not terms else ()
-        found = list(self._taken(places, max(0, limit)))
+        found = self._matching(postings, index.total, limit) if postings else []
+        if self.sought.filters and not terms:
+            found = one_each(self._taken(self._newest(), ENDLESS), self.sought, limit)
         frequencies = {term: len(numbers) for term, numbers in postings.items()}
         return Finding(tuple(found), index.total, frequencies, tuple(self._near(found)))
 
+    def _matching(self, postings: Mapping[str, Sequence[int]], total: int, limit: int) -> list[Found]:
+        if not names_days(postings):
+            return list(self._taken(best(postings, total, limit), limit))
+        naming = list(self._taken(self._naming(postings), min(limit, MOST_NAMING)))
+        places = self._standing(best(joined(postings), total, limit), postings)
+        known = {one.place for one in naming}
+        others = (one for one in self._taken(places, limit) if one.place not in known)
+        return [*naming, *islice(others, limit - len(naming))]
+
+    def _naming(self, postings: Mapping[str, Sequence[int]]) -> Iterator[int]:
+        """Pieces that themselves say the day which is all that is asked for, the newest first."""
+        names = day_names(postings)
+        if not names:
+            return
+        newest = sorted(set(postings[names[0]]).intersection(*(postings[name] for name in names)), reverse=True)
+        sql = "SELECT id, CAST(text AS BLOB) FROM piece WHERE id IN (SELECT value FROM json_each(?))"
+        sql += " AND instr(lower(text), ?)" * len(names)
+        for chunk in in_chunks(newest[:LOOKED], CHUNK):
+            rows = self.db.execute(sql, (listed(chunk), *map(spelled, names))).fetchall()
+            yield from sorted(
+                (number for number, text in rows if says(text.decode("utf-8", "replace"), names)), reverse=True
+            )
+
+    def _standing(self, places: Iterable[int], postings: Mapping[str, Sequence[int]]) -> Iterator[int]:
+        """Without the pieces that match by the day of their event alone, but for its first."""
+        waiting, held = iter(places), dict[str, frozenset[int]]()
+        sql = (
+            "SELECT piece.id, piece.place, event.time FROM piece "
+            "CROSS JOIN event ON event.session = piece.session AND event.seq = piece.seq "
+            "WHERE piece.id IN (SELECT value FROM json_each(?))"
+        )
+        while chunk := list(islice(waiting, CHUNK)):
+            stored = fetched(self.db, sql, (listed(chunk),))
+            rows = {number: (place, known_time(time)) for number, place, time in stored}
+            if not held and any(place for place, _ in rows.values()):
+                held = {term: frozenset(numbers) for term, numbers in postings.items()}
+            for number in chunk:
+                place, time = rows.get(number, (0, None))
+                if stands(place, (term for term, numbers in held.items() if number in numbers), time):
+                    yield number
+
     def _newest(self) -> Iterator[int]:
-        """Pieces that the filters may allow, the newest first."""
-        sql = f"SELECT piece.id {_ALL}{self.area.rows}{self.limits} ORDER BY piece.id DESC"
-        return (number for (number,) in self.db.execute(sql, (self.area.user, *self.values)))
+        """Pieces that the filters may allow, the newest first: of each event the first, and others where they may name
+        what is sought."""
+        some = "" if self.sought.files else " AND piece.place = 0"
+        if self.sought.tools and some:
+            some = " AND (piece.place = 0 OR event.role = 'assistant')"
+        if self.area.others or len(self.area.spans) > SESSIONS_AT_ONCE:
+            sql = f"SELECT piece.id {_ALL}{self.area.rows}{some}{self.limits} ORDER BY piece.id DESC"
+            return (number for (number,) in self.db.execute(sql, (self.area.user, *self.values)))
+        # Each session along its index, so that no more is read than is taken.
+        where = f"piece.session = ? AND piece.seq > ? AND piece.seq <= ?{some}{self.limits}"
+        sql = f"SELECT piece.id {_CHOSEN}{where} ORDER BY piece.seq DESC, piece.id DESC"
+        rows = (
+            self.db.execute(sql, (self.area.user, session, *span, *self.values))
+            for session, span in self.area.spans.items()
+        )
+        return (number for (number,) in merge(*rows, reverse=True))
 
     def _taken(self, places: Iterable[int], limit: int) -> Iterator[Found]:
         """The first `limit` pieces that may be brought."""
@@ -99,24 +157,34 @@ class Search:
         return out
 
     def _load(self, where: str, values: Sequence[object]) -> dict[int, Found]:
-        """Pieces with their events, by number; whose they are is checked again by the joined rows."""
+        """Pieces with their events, by number; whose they are is checked again by the joined rows. What is damaged in
+        another session is left out: it costs that one alone. Raises Damaged for one of this session's own."""
         found: dict[int, Found] = {}
-        area, folded, head = self.area, self.log.events, self.log.head
-        rows = self.db.execute(f"{_COLUMNS}{_CHOSEN}{where}{self.limits}", (self.area.user, *values, *self.values))
-        for number, session, seq, place, line, end_line, artifact, beside, text, time, body in rows.fetchall():
-            inside = area.inherits(session, seq)
+        area, sql = self.area, f"{_COLUMNS}{_CHOSEN}{where}{self.limits}"
+        for number, session, *row in fetched(self.db, sql, (area.user, *values, *self.values)):
+            inside = area.inherits(session, row[0])
             name = "" if inside else self._name(session)
-            if name is None or not area.shows(session, seq):
+            if name is None or not area.shows(session, row[0]):
                 continue
-            piece = Piece(seq, place, get(text), line, end_line, artifact, get(beside))
-            event = folded[seq - 1] if inside and seq <= head else unpack_event(body, seq)
-            found[number] = Found(piece, event, name, time)
+            try:
+                found[number] = self._found(name, inside, *row)
+            except Damaged:
+                if not name:
+                    raise
         return found
+
+    def _found(
+        self, name: str, inside: bool, seq: int, place: Any, line: Any, end_line: Any, artifact: Any, head: Any,
+        text: Any, time: Any, body: Any,
+    ) -> Found:  # fmt: skip
+        piece = piece_of(seq, place, text, line, end_line, artifact, head)
+        event = self.log.events[seq - 1] if inside and seq <= self.log.head else unpack_event(body, seq)
+        return Found(piece, event, name, known_time(time))
 
     def _name(self, session: int) -> str | None:
         """The name of another session; None for one that cannot be opened."""
         if session not in self._names:
-            self._names[session] = told_name(self.db, session)
+            self._names[session] = told_name(self.db, session, self._told)
         return self._names[session]
 
 

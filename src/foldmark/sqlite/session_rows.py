@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from foldmark.errors import StoreError
 from foldmark.sqlite.damaged import BACKUP, DELETE, Damaged
 from foldmark.sqlite.rows import get, put, unpack
 from foldmark.store import ENDLESS, Key, SessionInfo
@@ -86,16 +87,24 @@ def find_row(db: sqlite3.Connection, key: Key) -> tuple[Row, int] | None:
 
 
 def row_to_erase(db: sqlite3.Connection, key: Key) -> tuple[Row, int] | None:
-    """As `find_row`; a session whose own name is damaged is found by the one that a listing gives it."""
-    if found := find_row(db, key):
-        return found
+    """As `find_row`; a session whose own name is damaged is found by the one that a listing gives it. Raises StoreError
+    where that is the name of another one, too."""
     rows = fetched(
         db,
         f"SELECT {COLUMNS}, user.tenant FROM session JOIN user ON user.id = session.user "
         "JOIN tenant ON tenant.id = user.tenant WHERE tenant.name = ? AND user.name = ? AND session.id = ?",
-        (put(key.tenant), put(key.user), key.session.removeprefix(_NAMELESS)),
+        (put(key.tenant), put(key.user), put(key.session.removeprefix(_NAMELESS))),
     )
-    return next(((Row(*row[:-1]), row[-1]) for row in rows if listed_name(*row[:2]) == key.session), None)
+    named = find_row(db, key)
+    nameless = next(((Row(*row[:-1]), row[-1]) for row in rows if not is_text(row[1])), None)
+    if nameless and listed_name(*nameless[0][:2]) != key.session:
+        nameless = None
+    if named and nameless:
+        raise StoreError(
+            f"Two sessions are listed as {key.session!r}: one has that name, the name of the other is damaged. Neither "
+            "is erased. Export the first, and restore the file from a backup."
+        )
+    return named or nameless
 
 
 def row_of(db: sqlite3.Connection, session: int | None) -> Row | None:
@@ -137,13 +146,18 @@ def is_sound(db: sqlite3.Connection, row: Row) -> bool:
     return not _wrong(db, row)
 
 
-def told_name(db: sqlite3.Connection, session: int) -> str | None:
+def told_name(db: sqlite3.Connection, session: int, known: dict[int, bool]) -> str | None:
     """The name under which a session can be opened; None where its row, or one that it hangs on, is damaged: nobody
-    could say then who may."""
-    row = row_of(db, session)
-    if row is None or _wrong(db, row) or _untold(row, _meta(row)):
-        return None
-    return get(row.name) if row.parent is None or told_name(db, row.parent) is not None else None
+    could say then who may. `known` keeps what was found of each: a line of forks may be long."""
+    line, row = list[int](), row_of(db, session)
+    name, is_told = row and row.name, row is not None
+    while row is not None and is_told and row.id not in known:
+        line.append(row.id)
+        is_told = not _wrong(db, row) and not _untold(row, _meta(row))
+        row = row_of(db, row.parent) if is_told and row.parent is not None else None
+    is_told = is_told and (row is None or known[row.id])
+    known.update(dict.fromkeys(line, is_told))
+    return get(name) if is_told and name is not None else None
 
 
 def call_of(row: Row) -> str:

@@ -6,7 +6,7 @@ Knows nothing of requests, checkpoints or search.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ from foldmark.checkpoint import Checkpoint, Fact
 from foldmark.log import Log, Scope, Viewpoint, inherit
 from foldmark.salience import Tally
 from foldmark.sqlite.damaged import Damaged
-from foldmark.sqlite.rows import get, insert_facts, pack, put, unpack, unpack_event
+from foldmark.sqlite.rows import get, insert_facts, known_time, pack, put, unpack, unpack_event
 from foldmark.sqlite.session_rows import COLUMNS, Row, fetched, find_row, is_sound, row_of, sound
 from foldmark.store import ENDLESS, Key, ScopeState, SessionInfo
 from foldmark.store.refusing import may_hang, no_session
@@ -63,24 +63,36 @@ def times_of(db: sqlite3.Connection, known: Known, first: int, last: int | None)
     out: dict[int, float] = {}
     for part in known.segments:
         stop = min(part.last, ENDLESS if last is None else last)
-        out.update(
-            db.execute(
-                "SELECT seq, time FROM event WHERE session = ? AND seq BETWEEN ? AND ? AND time IS NOT NULL",
-                (part.session, first, stop),
-            )
+        rows = db.execute(
+            "SELECT seq, time FROM event WHERE session = ? AND seq BETWEEN ? AND ? AND time IS NOT NULL",
+            (part.session, first, stop),
         )
+        out.update((seq, moment) for seq, time in rows if (moment := known_time(time)) is not None)
     return out
 
 
 def below(db: sqlite3.Connection, session: int) -> list[Row]:
     """All that hangs on a session, the newest first, each before what hangs on it; damaged or not."""
-    return [one for row in _hanging(db, session, "ORDER BY id DESC") for one in (row, *below(db, row.id))]
+    return _downwards(session, lambda above: _hanging(db, above, "ORDER BY id DESC"))
 
 
 def forks(db: sqlite3.Connection, session: int) -> list[Row]:
     """Forks of a session and theirs, in the same order: those that can be read."""
-    made = [row for row in _hanging(db, session, "AND kind = 'fork' ORDER BY id DESC") if is_sound(db, row)]
-    return [one for row in made for one in (row, *forks(db, row.id))]
+
+    def made(above: int) -> list[Row]:
+        found = _hanging(db, above, "AND kind = 'fork' ORDER BY id DESC")
+        return [row for row in found if is_sound(db, row)]
+
+    return _downwards(session, made)
+
+
+def _downwards(session: int, hanging: Callable[[int], list[Row]]) -> list[Row]:
+    """Without recursion, since a line of forks may be long."""
+    out, waiting = list[Row](), hanging(session)[::-1]
+    while waiting:
+        out.append(row := waiting.pop())
+        waiting += hanging(row.id)[::-1]
+    return out
 
 
 def children(db: sqlite3.Connection, session: int, call: str | None = None) -> list[Row]:

@@ -24,8 +24,8 @@ class SQLiteStore(Sessions, Events, Checkpoints, Lists, Recall, Works):
     file).
 
     What is deleted is gone for every search and read at once, and from the pages of the file as soon as no process
-    reads what it replaced: a deletion waits for none of them. The next write after that cleans the file, at the latest
-    the last process that closes it."""
+    reads what it replaced: a deletion waits for none of them. The next write of the store that deleted cleans the file
+    after that, else the last process that closes it."""
 
     def __init__(self, path: str | Path, *, durability: Literal["normal", "full"] = "normal") -> None:
         super().__init__(path, durability)

@@ -10,17 +10,19 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from foldmark.embedding import Embedder, Vector, cosines
 from foldmark.errors import NotFound
-from foldmark.seeking import Found, Piece, Sought, Where, is_said
+from foldmark.seeking import Found, Sought, Where, is_said
 from foldmark.sqlite.areas import Area, Stretch, area, stretches
 from foldmark.sqlite.connections import Connections
+from foldmark.sqlite.damaged import Damaged
 from foldmark.sqlite.postings import Postings
-from foldmark.sqlite.rows import get, unpack_event
+from foldmark.sqlite.rows import get, known_time, piece_of, unpack_event
+from foldmark.sqlite.session_rows import fetched
 from foldmark.sqlite.sessions import Known, scope_of
 from foldmark.store import Key
 from foldmark.vectors import READ_BEFORE, Nearest, Place, Unembedded, around, nearest_first, said_before
@@ -78,7 +80,10 @@ class SQLiteVectors:
             number = _number(db, embedder)
             total = Postings(db, covered.area).total
             held = [
-                (one, place, vector) for one in covered.among for place, vector in _vectors(db, covered, one, number)
+                (one, place, vector)
+                for one in covered.among
+                for place, vector in _vectors(db, covered, one, number)
+                if len(vector.body) == embedder.dimension  # else it is damaged
             ]
             near = cosines(asked, [vector for *_, vector in held])
             scores = {place: score for (_, place, _), score in zip(held, near, strict=True)}
@@ -121,14 +126,16 @@ def _number(db: sqlite3.Connection, embedder: Embedder) -> int:
 
 def _missing(db: sqlite3.Connection, covered: Covered, one: Stretch, number: int) -> Iterator[Unembedded]:
     rows = db.execute(
-        "SELECT seq, place, text, head FROM piece WHERE session = :session AND seq > :first AND seq <= :last AND NOT "
-        "EXISTS (SELECT 1 FROM vector WHERE vector.session = :session AND embedder = :embedder "
+        "SELECT seq, place, CAST(text AS BLOB), CAST(head AS BLOB) FROM piece "
+        "WHERE session = :session AND seq > :first AND seq <= :last AND NOT EXISTS "
+        "(SELECT 1 FROM vector WHERE vector.session = :session AND embedder = :embedder "
         "AND vector.seq = piece.seq AND vector.place = piece.place) ORDER BY seq, place",
         {"session": one.session, "first": one.first, "last": one.last, "embedder": number},
     )
     for seq, place, text, head in rows:
         if covered.area.shows(one.session, seq):
-            yield Unembedded((one.name, seq, place), get(text), get(head))
+            with suppress(Damaged):  # who opens it is told; it is found by no vector
+                yield Unembedded((one.name, seq, place), get(text), get(head))
 
 
 def _before(db: sqlite3.Connection, covered: Covered, one: Stretch, place: Place) -> str:
@@ -141,19 +148,20 @@ def _before(db: sqlite3.Connection, covered: Covered, one: Stretch, place: Place
 
 
 def _text(db: sqlite3.Connection, session: int, place: Place) -> str | None:
-    values = (session, *place[1:])
-    found = db.execute("SELECT text FROM piece WHERE session = ? AND seq = ? AND place = ?", values).fetchone()
+    sql = "SELECT CAST(text AS BLOB) FROM piece WHERE session = ? AND seq = ? AND place = ?"
+    found = db.execute(sql, (session, *place[1:])).fetchone()
     return get(found[0]) if found else None
 
 
 def _vectors(db: sqlite3.Connection, covered: Covered, one: Stretch, number: int) -> Iterator[tuple[Place, Vector]]:
     rows = db.execute(
-        "SELECT seq, place, scale, body FROM vector WHERE session = ? AND embedder = ? AND seq > ? AND seq <= ?",
+        "SELECT seq, place, scale, CAST(body AS BLOB) FROM vector "
+        "WHERE session = ? AND embedder = ? AND seq > ? AND seq <= ?",
         (one.session, number, one.first, one.last),
     )
     all_seen = covered.area.visible is None
     for seq, place, scale, body in rows:
-        if all_seen or covered.area.shows(one.session, seq):
+        if isinstance(scale, float) and body and (all_seen or covered.area.shows(one.session, seq)):
             yield (one.name, seq, place), Vector(scale, body)
 
 
@@ -171,15 +179,24 @@ def _taken(
 
 
 def _found(db: sqlite3.Connection, covered: Covered, one: Stretch, place: Place) -> Found | None:
-    row = db.execute(
+    """The piece at a place; None where there is none, and for what is damaged in another session."""
+    rows = fetched(
+        db,
         "SELECT piece.place, text, line, end_line, number, head, event.time, body FROM piece "
         "JOIN event USING (session, seq) WHERE piece.session = ? AND piece.seq = ? AND piece.place = ?",
         (one.session, *place[1:]),
-    ).fetchone()
-    if row is None:
-        return None
+    )
+    try:
+        return _made(covered, one, place, rows[0]) if rows else None
+    except Damaged:
+        if one.name:
+            return None
+        raise
+
+
+def _made(covered: Covered, one: Stretch, place: Place, row: Sequence[Any]) -> Found:
     order, text, line, end_line, artifact, head, time, body = row
-    piece = Piece(place[1], order, get(text), line, end_line, artifact, get(head))
+    piece = piece_of(place[1], order, text, line, end_line, artifact, head)
     is_own = not one.name and place[1] <= covered.known.log.head
     event = covered.known.log.events[place[1] - 1] if is_own else unpack_event(body, place[1])
-    return Found(piece, event, one.name, time)
+    return Found(piece, event, one.name, known_time(time))

@@ -80,7 +80,7 @@ def _tables(path: str, how: str) -> list[str] | None:
             rows = db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid")
             names = [name for (name,) in rows if not str(name).startswith("sqlite_")]
             return None if set(names) >= OWN_TABLES else names
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):  # damaged: for whoever opens it to tell
         return None
 
 

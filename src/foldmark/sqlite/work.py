@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import get_args
 
 from foldmark.dirtying import BY_HAND, ends, enlists, makes_whole_session, touched
 from foldmark.events import Event
@@ -16,9 +17,10 @@ from foldmark.log import viewpoint_of
 from foldmark.sqlite.rows import get, pack, put
 from foldmark.sqlite.session_rows import fetched, find_row, is_text
 from foldmark.sqlite.sessions import Known
-from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Raising, ScopeState, Work
+from foldmark.store import CLOCK_SKEW_SECONDS, Backlog, Key, Raising, ScopeState, Sees, Work
 from foldmark.store.refusing import no_session
 
+_SEES = get_args(Sees)
 _SAME = "session = ? AND scope = ? AND sees = ?"
 _HELD = (
     "session = (SELECT session.id FROM session JOIN user ON user.id = session.user "
@@ -157,14 +159,14 @@ def _oldest(db: sqlite3.Connection, now: float) -> tuple[int, Key] | None:
 
 
 def _key_of(db: sqlite3.Connection, number: int) -> Key | None:
-    """Whose work a row is; None where a name is damaged."""
+    """Whose work a row is; None where that is damaged."""
     found = fetched(
         db,
         "SELECT session.name, tenant.name, user.name, scope, sees FROM work JOIN session ON session.id = work.session "
         "JOIN user ON user.id = session.user JOIN tenant ON tenant.id = user.tenant WHERE work.id = ?",
         (number,),
     )
-    if not found or not all(map(is_text, found[0])):
+    if not found or not all(map(is_text, found[0])) or found[0][4] not in _SEES:
         return None
     session, tenant, user, scope, sees = map(get, found[0])
     return Key(session=session, tenant=tenant, user=user, scope=scope, sees=sees)  # type: ignore[arg-type]

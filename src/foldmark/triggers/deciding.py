@@ -6,11 +6,12 @@ Knows nothing of how a compaction is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from foldmark.budget import Room
 from foldmark.policy import Policy
-from foldmark.reports import COMMITTED, Reason
+from foldmark.reports import COMMITTED, Attempt, Reason
 from foldmark.rounds import is_thinking, newest_user
 from foldmark.store import View
 from foldmark.triggers.measuring import Sizes
@@ -35,7 +36,7 @@ def due(
     above = measured.whole - room.static
     if force:
         return Reason(why, above, 0, _FORCED.get(why, "asked for"))
-    if _in_vain(view, measured):
+    if _in_vain(view, room, measured):
         return None
     capped = above >= room.cap
     if cap_only and not capped:
@@ -89,12 +90,21 @@ def _is_held(view: View, above: int) -> bool:
     return above < view.state.held
 
 
-def _in_vain(view: View, measured: Sizes) -> bool:
-    """Whether the last attempt gained nothing and the request has hardly grown since: trying again would not either.
-    One that failed for its model is not meant: when that may be tried again, `pacing` says."""
-    last = view.attempts[-1] if view.attempts else None
-    vain = last is not None and (last.outcome == "ineffective" or (last.outcome == "failed" and not last.calls))
-    return bool(last and vain and measured.whole < 1.1 * last.before)
+def _in_vain(view: View, room: Room, measured: Sizes) -> bool:
+    """Whether the last attempts gained nothing, one of them with the same aim, and the request has hardly grown since:
+    trying again would not either. One that failed for its model is not meant: when that may be tried again, `pacing`
+    says."""
+    vain = takewhile(lambda one: one.outcome == "ineffective" or (one.outcome == "failed" and not one.calls),
+                     reversed(view.attempts))  # fmt: skip
+    return any(measured.whole < 1.1 * one.before and _has_same_aim(one, room) for one in vain)
+
+
+def _has_same_aim(tried: Attempt, room: Room) -> bool:
+    """Whether an attempt aimed at the size that one would aim at now. One up to an event that somebody chose (it has
+    that boundary) says nothing of any other; a static prefix that changes a little at each request makes no new aim."""
+    aim = room.static + room.landing
+    slack = 0.0 if room.forced else 0.03 * aim
+    return not tried.boundary and (not tried.target or abs(tried.target - aim) <= slack)
 
 
 def _is_paced(view: View, policy: Policy) -> bool:

@@ -55,9 +55,9 @@ class Sessions(Held):
             row, tenant = found  # its log is not read: a damaged session can be erased
             doomed = [row, *sessions.below(db, row.id)]
             names = [session_rows.listed_name(one.id, one.name) for one in doomed]
-            kinds, ends = map(session_rows.kind_of, doomed), map(session_rows.head_of, doomed)
-            may_go(key.session, dict(list(zip(names, kinds, strict=True))[1:]), descendants=descendants)
-            still_there(key.session, dict(zip(names, ends, strict=True)), heads)
+            hanging = dict(zip(names[1:], map(session_rows.kind_of, doomed[1:]), strict=True))
+            may_go(key.session, hanging, descendants=descendants)
+            still_there(key.session, dict(zip(names, map(session_rows.head_of, doomed), strict=True)), heads)
             gone = erase(db, doomed, key.tenant, f"t{tenant} u{row.user}")
             for name in names:
                 self._known.pop((key.tenant, key.user, name), None)
