@@ -431,5 +431,5 @@ def test_nothing_found_is_nothing_shown() -> None:
 def test_a_word_that_every_one_of_very_many_events_holds_is_found() -> None:
     events = [msgspec.structs.replace(user("the walrus again"), seq=seq) for seq in (1, 2)]
     found = tuple(Found(Piece(event.seq, 0, event.text), event, "") for event in events)
-    finding = Finding(found, 1_000_000, {token: 1_000_000 for token in words("walrus")}, ())
+    finding = Finding(found, 1_000_000, dict.fromkeys(words("walrus"), 1000000), ())
     assert [one.found.event.seq for one in rank(finding, question("walrus", 0.0), 5)]
