@@ -15,5 +15,5 @@ class Recall(Protocol):
     def find(self, key: Key, terms: Sequence[str], *, limit: int = 150, sought: Sought = Sought()) -> Finding:
         """Pieces that hold any of the analysed terms, and what stands near them. What `sought` does not
         allow is not brought; the statistics are those of all that was searched. No terms bring the newest events that
-        the filters allow, one piece of each, and nothing without filters; of what matches by the day of its event alone,
-        the event's first piece. Raises NotFound."""
+        the filters allow, one piece of each, and nothing without filters; of what matches by the day of its event
+        alone, the event's first piece. Raises NotFound."""
