@@ -6,12 +6,16 @@ A world is the sessions of one user. Sessions are forks (they begin with their p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from math import log
 from typing import Any, NamedTuple
 
 from scope_oracle import sees
+
+DAYS = {"2024"}
+"""Words that no text here holds: what is found by them alone is of such a day. All bits of an event are, and the first
+stands for them."""
 
 
 class Bit(NamedTuple):
@@ -152,10 +156,25 @@ class World:
         if not terms:
             scores = dict.fromkeys(by_number, 0.0) if limits else {}
         best = sorted(scores, key=lambda number: (scores[number], number), reverse=True)
-        found = [by_number[number] for number in best if allows(limits, by_number[number])][:limit]
+        allowed = [by_number[number] for number in best if allows(limits, by_number[number])]
+        found = [row for row in allowed if row.bit.order == 0 or row.bit.words & {*terms} != DAYS]
+        found = (found if terms else one_each(allowed, limits.get("files", ())))[:limit]
         return Brought(
             [row.place for row in found], len(rows), frequencies, [r.place for r in near(rows, found, limits)]
         )
+
+
+def one_each(rows: list[Row], files: Sequence[str]) -> list[Row]:
+    """Of each event one bit, the events in the order in which they come: the first one that names a file which is
+    sought in its text, else the first."""
+    events: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        events.setdefault((row.session, row.said.seq), []).append(row)
+    return [min(each, key=lambda row: (not names_one(files, row.bit.text), row.bit.order)) for each in events.values()]
+
+
+def names_one(files: Sequence[str], text: str) -> bool:
+    return any(word == path or word.endswith("/" + path) for word in text.split() for path in files)
 
 
 def _bits(rows: list[tuple[str, Said]]) -> Iterator[Row]:
@@ -181,11 +200,11 @@ def is_said(said: Said) -> bool:
 
 
 def allows(limits: dict[str, Any], row: Row) -> bool:
-    said, words = row.said, f"{row.bit.head} {row.bit.text}".split()
+    said = row.said
     checks = {
         "roles": lambda roles: said.speaker in roles,
         "tools": lambda names: any(fnmatch(tool.lower(), name.lower()) for tool in said.tools for name in names),
-        "files": lambda paths: any(word == path or word.endswith("/" + path) for word in words for path in paths),
+        "files": lambda paths: names_one(paths, f"{row.bit.head} {row.bit.text}"),
         "branches": lambda keys: any(f"{said.key}/".startswith(f"{key}/") for key in keys),
         "since": lambda time: said.time >= time,
         "until": lambda time: said.time <= time,
