@@ -19,7 +19,7 @@ from foldmark.redact import redactor
 from foldmark.refs import plain
 from foldmark.retrieval import By, Hit
 from foldmark.rounds import in_flight, newest_user
-from foldmark.seeking import WHERE, Reach, Where
+from foldmark.seeking import ROLES, WHERE, Reach, Where
 from foldmark.session import Session
 from foldmark.tools import asked
 from foldmark.tools.answers import hits_text, loaded_text, no_hits
@@ -34,7 +34,6 @@ _SLACK = 400
 _BY: tuple[By, By] = ("events", "rounds")
 ROUNDS = 10
 """The most rounds before and after an event."""
-ROLES = ("user", "assistant", "tool", "injected", "system")
 _PLACES: dict[Where, str] = {
     "covered": "what your context shows as a summary only",
     "session": "this whole session",
