@@ -14,7 +14,7 @@ from foldmark.facts import facts_of
 from foldmark.policy import Policy
 from foldmark.readings import read
 from foldmark.redact import redactor
-from foldmark.salience import Tally, best_units, rank_names
+from foldmark.salience import Tally, rank_names, units_and_counts
 from foldmark.store import Calls
 from foldmark.store.calls import answers
 
@@ -24,6 +24,11 @@ SECRET = b"a key for tests"
 
 def numbered(events: Sequence[Event], start: int = 1) -> list[Event]:
     return [msgspec.structs.replace(event, seq=start + i) for i, event in enumerate(events)]
+
+
+def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
+    """The units worth storing; the given counts stay as they are."""
+    return units_and_counts(readings, tally.copy())[0]
 
 
 def call(name: str, number: int = 1, **arguments: object) -> ToolCall:

@@ -18,10 +18,10 @@ from foldmark.events import Event, assistant, user
 from foldmark.narrative import FIELDS
 from foldmark.policy import Policy
 from foldmark.render import render_line
-from foldmark.salience import Tally, best_units, rank_names
+from foldmark.salience import Tally, rank_names
 from foldmark.tokens import count
 from foldmark.validation import reasons_against
-from talk import checkpoint_of, facts_from, readings, state_of, used
+from talk import best_units, checkpoint_of, facts_from, readings, state_of, used
 
 LIMIT = "Do not touch the database schema."
 EVENTS = [

@@ -13,9 +13,10 @@ import pytest
 from foldmark import Session, SQLiteStore
 from foldmark.checkpoint import Unit
 from foldmark.events import Event, Reading, ToolCall, assistant, control, result, user
-from foldmark.salience import Tally, best_units, choose, fill, in_order, rank, rank_names
+from foldmark.salience import Tally, choose, fill, in_order, rank, rank_names
 from foldmark.salience.names import find_name, names_in, shorten, split_subwords, split_tokens
 from foldmark.salience.units import cut, cut_line, strip_number
+from talk import best_units
 
 
 def reading(event: Event, text: str | None = None) -> Reading:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from foldmark.dates import written
 from foldmark.events import Event
 from foldmark.flows import search
 from foldmark.kinds.base import plural
@@ -132,7 +132,4 @@ def _either(values: tuple[str, ...]) -> str:
 
 def when(moment: float) -> str:
     """A moment as people read it."""
-    try:
-        return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
-    except (OverflowError, ValueError, OSError):
-        return f"{moment:.0f} s"
+    return written(moment, "%Y-%m-%d %H:%M UTC") or f"{moment:.0f} s"

@@ -2,11 +2,10 @@
 
 from foldmark.salience.names import Tally, plain_arguments
 from foldmark.salience.ranking import choose, fill, in_order, rank, rank_names
-from foldmark.salience.scoring import best_units, price_of, units_and_counts
+from foldmark.salience.scoring import price_of, units_and_counts
 
 __all__ = [
     "Tally",
-    "best_units",
     "choose",
     "fill",
     "in_order",

@@ -66,15 +66,10 @@ _TROUBLE_WORDS, _LIMIT_WORDS, _DECISION_WORDS = (frozenset(words.split()) for wo
 _DIGIT = re.compile(r"\d")
 
 
-def best_units(readings: Sequence[Reading], tally: Tally) -> list[Unit]:
-    """The units of new events that are worth storing, scored with the counts as they were before each event. The given
-    counts stay as they are."""
-    return units_and_counts(readings, tally.copy())[0]
-
-
 def units_and_counts(readings: Sequence[Reading], tally: Tally) -> tuple[list[Unit], Tally | None]:
-    """The best units, and the counts with a batch in them, which its store need not count again: the `tally` itself,
-    counted on. None for a single event, whose store counts it: to copy all counts for one would cost more."""
+    """The units of new events that are worth storing, scored with the counts as they were before each event, and the
+    counts with a batch in them, which its store need not count again: the `tally` itself, counted on. None for a single
+    event, whose store counts it: to copy all counts for one would cost more."""
     if len(readings) < 2:
         return [unit for reading in readings for unit in _units_of(reading, tally)], None
     out: list[Unit] = []
